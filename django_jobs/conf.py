@@ -1,0 +1,205 @@
+"""The one setting, ``DJANGO_JOBS``: read on first use, validated whole, frozen.
+
+Durations are ``timedelta`` or a number of seconds. A wrong value raises ConfigurationError that names every fault at once;
+the system checks report the same text with an id.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.signals import setting_changed
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from .exceptions import ConfigurationError, UnknownQueue
+from .retry import RetryPolicy
+
+SETTING = "DJANGO_JOBS"
+
+
+class Settings(BaseModel):
+    """The validated setting. Field names in upper case are the keys of ``DJANGO_JOBS``."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=str.upper,
+        arbitrary_types_allowed=True,
+        hide_input_in_errors=True,
+    )
+
+    database: str = Field(default="default", description="Alias of the database that holds the jobs.")
+    queues: tuple[str, ...] = Field(
+        default=("default",), description="Every queue there is. Enqueueing to another one is an error."
+    )
+    default_queue: str = Field(
+        default="", description="Queue of job types that name none. Empty: the first of QUEUES."
+    )
+    harmless_aliases: frozenset[str] = Field(
+        default=frozenset(),
+        description="Aliases whose open transactions do not matter to enqueueing, such as a cache or an audit log.",
+    )
+    concurrency: int = Field(
+        default=10, ge=1, le=1000, description="Slots shared by the queues without their own."
+    )
+    max_attempts: int = Field(default=12, ge=1, le=32000, description="Attempts before a job is buried.")
+    timeout: timedelta | None = Field(default=None, description="Longest run of one attempt. None: no limit.")
+    timeout_grace: timedelta = Field(
+        default=timedelta(seconds=30),
+        description="How long a thread may overrun its time-out before it counts as stuck and its process is replaced.",
+    )
+    retry: RetryPolicy = Field(
+        default_factory=RetryPolicy,
+        description="Delays between attempts: {'base': 2, 'cap': 3600, 'floor': 0.1}.",
+    )
+    max_payload_bytes: int = Field(default=262_144, ge=256, description="Largest encoded payload.")
+    idempotency_retention: timedelta = Field(
+        default=timedelta(days=14), description="How long a key is remembered after the job's run_at."
+    )
+    history_retention: timedelta = Field(
+        default=timedelta(days=30), description="How long finished jobs are kept, by whole days."
+    )
+    lease: timedelta = Field(
+        default=timedelta(seconds=60), description="How long a silent process keeps its running jobs."
+    )
+    renew_every: timedelta | None = Field(
+        default=None, description="Pause between renewals. At most a third of LEASE, which is the default."
+    )
+    rescue_every: timedelta = Field(
+        default=timedelta(seconds=2), description="Pause between looks for leases that ran out."
+    )
+    stage_every: timedelta = Field(
+        default=timedelta(seconds=1),
+        description="Longest pause between looks for scheduled jobs that are due.",
+    )
+    poll_every: timedelta = Field(
+        default=timedelta(seconds=5), description="Safety poll of a sleeping worker that can be woken."
+    )
+    poll_every_unproven: timedelta = Field(
+        default=timedelta(seconds=1),
+        description="Poll of a worker that cannot be woken (pooler, LISTEN off).",
+    )
+    listen: bool = Field(default=True, description="Wake workers by LISTEN/NOTIFY. False: they poll.")
+    unknown_patience: timedelta = Field(
+        default=timedelta(hours=24),
+        description="How long a job no worker can take waits before it is buried.",
+    )
+    shutdown_timeout: timedelta = Field(
+        default=timedelta(seconds=30), description="How long a stopping worker waits for its running jobs."
+    )
+
+    @field_validator("retry", mode="before")
+    @classmethod
+    def _retry_from_dict(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        unknown = set(value) - {"base", "cap", "floor"}
+        if unknown:
+            raise ValueError(f"unknown keys {sorted(unknown)}; known are base, cap and floor")
+        return RetryPolicy(**{name: _seconds(duration) for name, duration in value.items()})
+
+    @field_validator("queues")
+    @classmethod
+    def _queue_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if not names:
+            raise ValueError("declare at least one queue")
+        for name in names:
+            check_queue_name(name)
+        if len(set(names)) < len(names):
+            raise ValueError("a queue is declared twice")
+        return names
+
+    @model_validator(mode="after")
+    def _times_agree(self) -> Settings:
+        if self.lease < timedelta(seconds=1):
+            raise ValueError("LEASE must be at least 1 second")
+        if self.renew_every is not None and not timedelta(0) < self.renew_every <= self.lease / 3:
+            raise ValueError(
+                f"RENEW_EVERY ({self.renew_every}) must be above zero and at most a third of LEASE ({self.lease}): "
+                "two renewals may fail before a lease runs out. Lower RENEW_EVERY or raise LEASE"
+            )
+        for name in ("rescue_every", "stage_every", "poll_every", "poll_every_unproven"):
+            if getattr(self, name) <= timedelta(0):
+                raise ValueError(f"{name.upper()} must be above zero")
+        if self.default_queue and self.default_queue not in self.queues:
+            raise ValueError(f"DEFAULT_QUEUE {self.default_queue!r} is not one of QUEUES")
+        return self
+
+    @property
+    def first_queue(self) -> str:
+        return self.default_queue or self.queues[0]
+
+    @property
+    def renewal_pause(self) -> timedelta:
+        return self.renew_every or self.lease / 3
+
+    def declared(self, queue: str) -> str:
+        """Return ``queue``. Raises UnknownQueue, naming the nearest one."""
+        if queue in self.queues:
+            return queue
+        raise UnknownQueue(
+            f"Queue {queue!r} is not declared.{did_you_mean(queue, self.queues)} "
+            f"Declared: {', '.join(self.queues)}. Add it to {SETTING}['QUEUES'] or use one of these."
+        )
+
+
+def did_you_mean(word: str, known: Any) -> str:
+    near = get_close_matches(word, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def check_queue_name(name: str) -> None:
+    """Raise ValueError unless ``name`` can stand in a command line and in the tables."""
+    if (
+        not name
+        or name != name.strip()
+        or len(name) > 200
+        or any(c in ",:" or not c.isprintable() for c in name)
+    ):
+        raise ValueError(
+            f"{name!r} is no queue name: 1 to 200 printable characters, no comma, no colon, no space at the ends"
+        )
+
+
+def _seconds(value: object) -> object:
+    return timedelta(seconds=value) if isinstance(value, int | float) else value
+
+
+@cache
+def get_settings() -> Settings:
+    """The frozen settings. Raises ConfigurationError that lists every fault."""
+    raw = getattr(django_settings, SETTING, {})
+    if not isinstance(raw, dict):
+        raise ConfigurationError(f"{SETTING} must be a dict, not {type(raw).__name__}.")
+    try:
+        return Settings.model_validate(raw)
+    except (ValidationError, ConfigurationError) as error:
+        raise ConfigurationError(f"{SETTING} is wrong: {'; '.join(setting_faults(error))}.") from None
+
+
+def setting_faults(error: ValidationError | ConfigurationError) -> list[str]:
+    """One sentence for each wrong key."""
+    if isinstance(error, ConfigurationError):
+        return [str(error)]
+    return [_fault(detail) for detail in error.errors(include_url=False, include_input=False)]
+
+
+def _fault(detail: Any) -> str:
+    where = ".".join(str(part) for part in detail["loc"])
+    if detail["type"] == "extra_forbidden":
+        known = [name.upper() for name in Settings.model_fields]
+        return f"unknown key {where!r}.{did_you_mean(where.upper(), known)} Known: {', '.join(known)}"
+    message = detail["msg"].removeprefix("Value error, ")
+    return f"{where}: {message}" if where else message
+
+
+def _forget(*, setting: str, **_: object) -> None:
+    if setting == SETTING:
+        get_settings.cache_clear()
+
+
+setting_changed.connect(_forget, dispatch_uid="django_jobs.conf")

@@ -1,0 +1,86 @@
+"""Making the session's connection, and judging its errors."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+from django.db import connections
+from psycopg import errors
+
+from django_jobs import clock
+
+from .partitions import add_partitions, partition_statements
+
+logger = logging.getLogger("django_jobs.engine")
+
+CONNECT_TIMEOUT = 10
+# A peer that vanished without a word is noticed within half a minute, not after the kernel's two hours.
+KEEPALIVE = {
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}
+
+# Trouble with the server or the row, not with what was asked: connection, resources, operator, transaction rollback.
+PASSING_CLASSES = ("08", "53", "57", "58", "40", "55", "XX")
+READ_ONLY = "25006"
+
+
+def connect(alias: str) -> psycopg.Connection[Any]:
+    """A connection in autocommit mode with Django's parameters for ``alias``."""
+    wrapper = connections[alias]
+    parameters = wrapper.get_connection_params()
+    for ours in ("cursor_factory", "context", "prepare_threshold"):
+        parameters.pop(ours, None)
+    parameters = {"connect_timeout": CONNECT_TIMEOUT, **KEEPALIVE, **parameters}
+    connection: psycopg.Connection[Any] = psycopg.connect(autocommit=True, prepare_threshold=None, **parameters)
+    if role := wrapper.settings_dict["OPTIONS"].get("assume_role"):
+        connection.execute(psycopg.sql.SQL("SET ROLE {}").format(psycopg.sql.Identifier(role)))
+    return connection
+
+
+def will_pass(connection: psycopg.Connection[Any], error: psycopg.Error) -> bool:
+    """Would the same request succeed at another time?"""
+    if connection.closed or isinstance(error, errors.OperationalError | errors.InterfaceError):
+        return True
+    return (error.sqlstate or "").startswith(PASSING_CLASSES) or error.sqlstate == READ_ONLY or lacks_partition(error)
+
+
+def lacks_partition(error: psycopg.Error) -> bool:
+    return isinstance(error, errors.CheckViolation) and not error.diag.constraint_name
+
+
+def repair(connection: psycopg.Connection[Any], error: psycopg.Error) -> bool:
+    """Make the connection fit for the next call. False: it must be replaced."""
+    if connection.closed or connection.broken or error.sqlstate == READ_ONLY:
+        return False
+    try:
+        connection.rollback()
+        if lacks_partition(error):
+            _add_partition(connection)
+    except psycopg.Error:
+        logger.exception("The connection could not be repaired and is replaced.")
+        return False
+    return connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+
+def _add_partition(connection: psycopg.Connection[Any]) -> None:
+    """The history has no partition for now. Where this role may not make one, say exactly what an owner must run."""
+    today = clock.now().date()
+    days = [today + timedelta(days=n) for n in (-1, 0, 1)]
+    try:
+        with connection.transaction():
+            added = add_partitions(connection.cursor(), days)
+        logger.warning("The job history had no partition for today; %d were made.", added)
+    except errors.InsufficientPrivilege:
+        statements = ";\n".join(s for day in days for s in partition_statements("<schema>", day))
+        logger.critical(
+            "The job history has no partition for today and this role may not make one. Finished jobs stay leased until the "
+            "owner of the table runs:\n%s;",
+            statements,
+        )

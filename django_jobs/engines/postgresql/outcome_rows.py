@@ -1,0 +1,80 @@
+"""Outcomes as the JSON rows that ``settle.sql`` reads. A column left out is NULL there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from django_jobs.failure import Failure
+from django_jobs.ids import uuid7_hex
+from django_jobs.outcomes import Buried, Finished, Outcome, Rescheduled
+
+
+def encode_outcomes(outcomes: Iterable[Outcome], worker: str, milliseconds: int) -> str:
+    """``milliseconds``: the database's time, from which the history rows take their ids."""
+    return json.dumps([_row(outcome, worker, milliseconds) for outcome in outcomes])
+
+
+def encode_progress(values: Mapping[UUID, tuple[int, Any]]) -> str:
+    return json.dumps(
+        [{"id": job_id.hex, "token": token, "progress": value} for job_id, (token, value) in values.items()]
+    )
+
+
+def sanitised(outcome: Outcome) -> Outcome:
+    """The same ending, without anything the handler wrote."""
+    failure = Failure.of("Unrecordable", "The database refused to store this run's result or error.")
+    match outcome:
+        case Finished():
+            return replace(outcome, result=None, metrics=None, failure=failure)
+        case Rescheduled():
+            return replace(outcome, failure=failure)
+        case Buried():
+            return replace(outcome, failure=failure, reason="unrecordable", fingerprint="")
+
+
+def _row(outcome: Outcome, worker: str, milliseconds: int) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "id": outcome.job_id.hex,
+        "token": outcome.token,
+        "history_id": uuid7_hex(milliseconds),
+        "duration_ms": outcome.duration_ms,
+    }
+    if outcome.failure is not None:
+        row |= _failure_columns(outcome.failure, worker, outcome.duration_ms)
+    match outcome:
+        case Finished():
+            row |= {"kind": "finish", "status": outcome.status, "result": outcome.result, "metrics": outcome.metrics}
+        case Rescheduled():
+            row |= _again_columns(outcome)
+        case Buried():
+            row |= {"kind": "bury", "reason": outcome.reason, "fingerprint": outcome.fingerprint, "lost": 0}
+    return row
+
+
+def _again_columns(outcome: Rescheduled) -> dict[str, Any]:
+    return {
+        "kind": "again",
+        "delay": outcome.delay.total_seconds(),
+        "refund": int(outcome.refund),
+        "lost": int(outcome.lost),
+        "untaken": outcome.untaken,
+    }
+
+
+def _failure_columns(failure: Failure, worker: str, duration_ms: int) -> dict[str, Any]:
+    return {
+        "error": {
+            "type": failure.error_type,
+            "message": failure.message,
+            "traceback": failure.traceback,
+            "worker": worker,
+            "duration_ms": duration_ms,
+        },
+        "error_type": failure.error_type[:200],
+        "summary": failure.summary,
+        "message": failure.message,
+    }

@@ -1,0 +1,60 @@
+"""Loads ``sql/*.sql`` once, with the tables' names from the models put in.
+
+Names stay as the models give them: unqualified ones are found by the connection's search_path, exactly as Django finds them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+
+from django_jobs import models
+
+LEASE_TOKENS = "django_jobs_lease_token_seq"
+READY_ORDER = "django_jobs_ready_seq"
+
+# True when somebody sleeps. Two ints: the jobs table (so that two installations in one database do not wake each other) and the queue.
+_ASLEEP = (
+    "CASE WHEN j.status <> 'pending' THEN false "
+    "WHEN pg_try_advisory_lock(j.tableoid::int4, hashtext(j.queue)) "
+    "THEN NOT pg_advisory_unlock(j.tableoid::int4, hashtext(j.queue)) ELSE true END"
+)
+
+# Keeps the first 2 and the last 8.
+_ERRORS_WITH_NEW = (
+    "CASE WHEN v.new_error IS NULL THEN j.errors "
+    "WHEN jsonb_array_length(j.errors) >= 10 THEN (j.errors - 2) || v.new_error ELSE j.errors || v.new_error END"
+)
+
+
+@cache
+def _names() -> dict[str, str]:
+    tables = {
+        "jobs": models.Job,
+        "dead_jobs": models.DeadJob,
+        "job_history": models.JobHistory,
+        "idempotency_keys": models.IdempotencyKey,
+        "queues": models.Queue,
+    }
+    return {
+        "asleep": _ASLEEP,
+        "errors_with_new": _ERRORS_WITH_NEW,
+        "lease_tokens": LEASE_TOKENS,
+        "ready_order": READY_ORDER,
+    } | {name: _quoted(model._meta.db_table) for name, model in tables.items()}
+
+
+def _quoted(table: str) -> str:
+    return table if table.startswith('"') else f'"{table}"'
+
+
+@cache
+def query(name: str) -> str:
+    """The text of ``sql/<name>.sql`` without its comment, placeholders as psycopg's ``%(name)s``."""
+    text = (files(__package__) / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith("--")]
+    body = "\n".join(lines)
+    for placeholder, value in _names().items():
+        body = body.replace("{" + placeholder + "}", value)
+    return body

@@ -1,0 +1,292 @@
+"""The PostgreSQL session: one psycopg connection of its own, made from Django's parameters, outside Django's pool.
+
+Every transaction is READ COMMITTED, whatever the server's default. After trouble the call raises EngineUnavailable and the next
+call connects anew if it must. The same connection listens for wake-ups.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from django_jobs import clock
+from django_jobs.engines.protocol import (
+    MAX_RESCUED,
+    MAX_STAGED,
+    ClaimedJob,
+    ClaimRequest,
+    EngineConfig,
+    EngineUnavailable,
+    ExpiredLease,
+    Judge,
+    Renewal,
+    Staging,
+    Tick,
+)
+from django_jobs.outcomes import Outcome
+
+from .connecting import connect, repair, will_pass
+from .outcome_rows import encode_outcomes, encode_progress, sanitised
+from .queries import query
+
+logger = logging.getLogger("django_jobs.engine")
+
+Connection = psycopg.Connection[Any]
+Written = dict[UUID, str | None]
+
+BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+COMMIT = "COMMIT"
+
+
+class PostgresqlSession:
+    def __init__(self, config: EngineConfig) -> None:
+        self.config = config
+        self.clock = clock.DatabaseClock()
+        self._connection: Connection | None = None
+        self._connected_at = 0.0
+        self._is_session = False
+        self._lying = False
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        self._lying = self._is_session = False
+        if connection is not None:
+            with suppress(psycopg.Error):
+                connection.close()
+
+    @contextmanager
+    def _available(self) -> Iterator[Connection]:
+        try:
+            if self._connection is None:
+                self._connection = connect(self.config.alias)
+                self._connected_at = clock.monotonic()
+            yield self._connection
+        except psycopg.Error as error:
+            if self._connection is None or not repair(self._connection, error):
+                self.close()
+            raise EngineUnavailable(f"{type(error).__name__}: {error}".strip()) from error
+
+    def _run(self, connection: Connection, name: str, terms: Mapping[str, Any]) -> list[Any]:
+        """One statement in a transaction of its own."""
+        with _transaction(connection):
+            cursor = connection.execute(query(name), terms, prepare=self._is_session)
+            return cursor.fetchall() if cursor.description else []
+
+    # Claim, settle, renew
+
+    def tick(self, outcomes: Sequence[Outcome], claims: Sequence[ClaimRequest]) -> Tick:
+        with self._available() as connection:
+            try:
+                written, jobs = self._in_one_trip(connection, outcomes, claims)
+            except psycopg.Error as error:
+                if not outcomes or will_pass(connection, error):
+                    raise
+                connection.rollback()
+                written, jobs = self._settle_halves(connection, outcomes, error), [[] for _ in claims]
+            busy, lost = self._missing(connection, outcomes, written)
+        return Tick(written=written, busy=busy, lost=lost, jobs=jobs)
+
+    def _in_one_trip(
+        self, connection: Connection, outcomes: Sequence[Outcome], claims: Sequence[ClaimRequest]
+    ) -> tuple[Written, list[list[ClaimedJob]]]:
+        """The settling has committed before the first claim begins; if it fails, nothing is claimed."""
+        settled = committed = None
+        claimed: list[psycopg.Cursor[Any]] = []
+        try:
+            with connection.pipeline():
+                if outcomes:
+                    connection.execute(BEGIN)
+                    settled = self._send_outcomes(connection, outcomes)
+                    committed = connection.execute(COMMIT)
+                if claims:
+                    connection.execute(BEGIN)
+                    claimed = [self._send_claim(connection, claim) for claim in claims]
+                    connection.execute(COMMIT)
+        except psycopg.Error as error:
+            if settled is None or committed is None or committed.statusmessage != COMMIT or connection.closed:
+                raise
+            logger.warning("Claiming failed: %s", error)
+            connection.rollback()
+            return _written(settled.fetchall()), [[] for _ in claims]
+        written = _written(settled.fetchall()) if settled else {}
+        return written, [self._jobs(cursor.fetchall(), claim) for cursor, claim in zip(claimed, claims, strict=True)]
+
+    def _send_outcomes(self, connection: Connection, outcomes: Sequence[Outcome]) -> psycopg.Cursor[Any]:
+        rows = encode_outcomes(outcomes, self.config.worker, self.clock.milliseconds())
+        return connection.execute(query("settle"), {"outcomes": rows}, prepare=self._is_session)
+
+    def _send_claim(self, connection: Connection, claim: ClaimRequest) -> psycopg.Cursor[Any]:
+        terms = {
+            "queues": list(claim.queues),
+            "limit": claim.limit,
+            "suspects": min(claim.suspects, claim.limit),
+            "worker": self.config.worker,
+            "lease": self.config.lease,
+            "patience": self.config.unknown_patience,
+        }
+        return connection.execute(query("claim"), terms, prepare=self._is_session)
+
+    def _jobs(self, rows: list[Any], claim: ClaimRequest) -> list[ClaimedJob]:
+        if len(rows) > claim.limit:
+            raise AssertionError(f"A claim for {claim.limit} jobs took {len(rows)}.")
+        if rows:
+            self.clock.sample(rows[0][-1])
+        place = {name: n for n, name in enumerate(claim.queues)}
+        rows.sort(key=lambda row: (place[row[4]], -row[5], row[-3], row[-2]))
+        return [ClaimedJob(*row[:-3]) for row in rows]
+
+    def _settle_halves(self, connection: Connection, outcomes: Sequence[Outcome], error: psycopg.Error) -> Written:
+        """The server refused these together: halve until the bad one stands alone, and record that one sanitised."""
+        if len(outcomes) == 1:
+            logger.error("The outcome of job %s is recorded without its texts: %s", outcomes[0].job_id, error)
+            return self._settle(connection, [sanitised(outcomes[0])])
+        middle = len(outcomes) // 2
+        return self._settle_or_halve(connection, outcomes[:middle]) | self._settle_or_halve(connection, outcomes[middle:])
+
+    def _settle_or_halve(self, connection: Connection, outcomes: Sequence[Outcome]) -> Written:
+        try:
+            return self._settle(connection, outcomes)
+        except psycopg.Error as error:
+            if will_pass(connection, error):
+                raise
+            return self._settle_halves(connection, outcomes, error)
+
+    def _settle(self, connection: Connection, outcomes: Sequence[Outcome]) -> Written:
+        with _transaction(connection):
+            return _written(self._send_outcomes(connection, outcomes).fetchall())
+
+    def _missing(
+        self, connection: Connection, outcomes: Sequence[Outcome], written: Written
+    ) -> tuple[list[Outcome], list[Outcome]]:
+        missing = [outcome for outcome in outcomes if outcome.job_id not in written]
+        if not missing:
+            return [], []
+        held = self._held_tokens(connection, [outcome.job_id for outcome in missing])
+        busy = [outcome for outcome in missing if held.get(outcome.job_id) == outcome.token]
+        return busy, [outcome for outcome in missing if held.get(outcome.job_id) != outcome.token]
+
+    def _held_tokens(self, connection: Connection, ids: list[UUID]) -> dict[UUID, int | None]:
+        return dict(self._run(connection, "read_leases", {"ids": ids})) if ids else {}
+
+    def renew(self, leases: Mapping[UUID, int]) -> Renewal:
+        terms = {"ids": list(leases), "tokens": list(leases.values()), "lease": self.config.lease}
+        with self._available() as connection:
+            rows = dict(self._run(connection, "renew", terms))
+            held = self._held_tokens(connection, [job_id for job_id in leases if job_id not in rows])
+        busy = {job_id for job_id, token in held.items() if token == leases[job_id]}
+        return Renewal(
+            renewed=set(rows),
+            busy=busy,
+            lost=set(leases) - set(rows) - busy,
+            cancelled={job_id for job_id, cancelled in rows.items() if cancelled},
+        )
+
+    def show_progress(self, values: Mapping[UUID, tuple[int, Any]]) -> None:
+        with self._available() as connection:
+            self._run(connection, "progress", {"progress": encode_progress(values), "ids": list(values)})
+
+    # Rescue and stage
+
+    def rescue(self, judge: Judge) -> Sequence[Outcome]:
+        with self._available() as connection:
+            if clock.monotonic() - self._connected_at < self.config.rescue_grace.total_seconds():
+                return []
+            with _transaction(connection):
+                terms = {"limit": MAX_RESCUED, "grace": self.config.rescue_grace}
+                rows = connection.execute(query("expired"), terms).fetchall()
+                outcomes = [judge(ExpiredLease(*row)) for row in rows]
+                if outcomes:
+                    self._send_outcomes(connection, outcomes)
+        return outcomes
+
+    def stage(self) -> Staging:
+        staged, queues, waits = 0, set(), []
+        with self._available() as connection:
+            for queue, priority, seconds in self._run(connection, "due", {}):
+                moved = self._stage_group(connection, queue, priority) if seconds <= 0 else 0
+                if moved:
+                    staged += moved
+                    queues.add(queue)
+                if seconds > 0 or moved == MAX_STAGED:
+                    waits.append(max(seconds, 0.0))
+        next_due = timedelta(seconds=min(waits)) if waits else None
+        return Staging(staged=staged, queues=frozenset(queues), next_due=next_due)
+
+    def _stage_group(self, connection: Connection, queue: str, priority: int) -> int:
+        with _transaction(connection):
+            terms = {"queue": queue, "priority": priority, "limit": MAX_STAGED}
+            return connection.execute(query("stage"), terms).rowcount
+
+    def outstanding(self, queues: Sequence[str], horizon: timedelta) -> bool:
+        with self._available() as connection:
+            ((answer,),) = self._run(connection, "outstanding", {"queues": list(queues), "horizon": horizon})
+        return bool(answer)
+
+    # Sleep and wake: see worker/wake.py
+
+    def wake(self, queue: str) -> None:
+        with self._available() as connection:
+            self._run(connection, "wake", {"queue": queue})
+
+    def can_listen(self) -> bool:
+        if not self.config.listen:
+            return False
+        with self._available() as connection:
+            channel = f"django_jobs_{connection.info.backend_pid}"
+            connection.execute(f'LISTEN "{channel}"')
+            connection.execute("SELECT pg_notify(%s, '')", [channel])
+            self._is_session = any(connection.notifies(timeout=2, stop_after=1))
+        return self._is_session
+
+    def lie_down(self, queues: Sequence[str]) -> bool:
+        self.get_up()
+        with self._available() as connection:
+            self._lying = True
+            ((locked,),) = self._run(connection, "lie_down", {"queues": list(queues)})
+        if not locked:
+            self.get_up()
+        return bool(locked)
+
+    def get_up(self) -> None:
+        if self._lying:
+            with self._available() as connection:
+                connection.execute("SELECT pg_advisory_unlock_all()")
+                self._lying = False
+
+    def unfinished_writers(self) -> frozenset[int]:
+        with self._available() as connection:
+            with connection.pipeline():
+                connection.execute("BEGIN")
+                connection.execute("SELECT pg_current_xact_id()")
+                connection.execute(COMMIT)
+                writers = connection.execute("SELECT x::text::bigint FROM pg_snapshot_xip(pg_current_snapshot()) x")
+            return frozenset(xid for (xid,) in writers.fetchall())
+
+    def fileno(self) -> int | None:
+        return self._connection.fileno() if self._connection is not None else None
+
+    def take_notification(self) -> bool:
+        with self._available() as connection:
+            return any(connection.notifies(timeout=0))
+
+
+@contextmanager
+def _transaction(connection: Connection) -> Iterator[None]:
+    connection.execute(BEGIN)
+    try:
+        yield
+    except BaseException:
+        if not connection.closed:
+            connection.rollback()
+        raise
+    connection.execute(COMMIT)
+
+
+def _written(rows: list[Any]) -> Written:
+    return {job_id: status if kind == "finish" else "dead" if kind == "bury" else None for job_id, kind, status in rows}

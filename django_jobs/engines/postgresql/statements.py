@@ -1,0 +1,167 @@
+"""PostgreSQL statements on the caller's Django connection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from django_jobs.engines.protocol import BulkPlaced, BulkRow, KeyHolder, NewJob, Placed
+
+from .partitions import add_partitions
+from .queries import query
+
+CHUNK = 1000
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+class PostgresqlStatements:
+    def enqueue(self, connection: BaseDatabaseWrapper, job: NewJob) -> Placed | None:
+        row = _one(connection, "enqueue_with_key" if job.key else "enqueue", _columns(job))
+        return Placed(id=job.id, status=row[0], asleep=row[1]) if row else None
+
+    def enqueue_many(
+        self, connection: BaseDatabaseWrapper, shared: NewJob, rows: Iterable[BulkRow], *, keyed: bool
+    ) -> BulkPlaced:
+        statuses = list((_insert_with_keys if keyed else _copy)(connection, shared, rows))
+        asleep = "pending" in statuses and _one(connection, "someone_asleep", {"queue": shared.queue})[0]
+        return BulkPlaced(statuses=statuses, asleep=asleep)
+
+    def key_holder(self, connection: BaseDatabaseWrapper, queue: str, key: str) -> KeyHolder | None:
+        row = _one(connection, "read_key", {"queue": queue, "key": key})
+        return KeyHolder(job_id=row[0], payload_hash=bytes(row[1]), free=row[2]) if row else None
+
+    def free_key(self, connection: BaseDatabaseWrapper, queue: str, key: str, job_id: UUID) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(query("free_key"), {"queue": queue, "key": key, "job_id": job_id})
+
+    def wake(self, connection: BaseDatabaseWrapper, queue: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(query("wake"), {"queue": queue})
+
+    def complete_within(
+        self,
+        connection: BaseDatabaseWrapper,
+        job_id: UUID,
+        token: int,
+        *,
+        history_id: UUID,
+        duration_ms: int,
+        result: Any,
+        metrics: Any,
+    ) -> bool:
+        parameters = {
+            "id": job_id,
+            "token": token,
+            "history_id": history_id,
+            "duration_ms": duration_ms,
+            "result": json.dumps(result),
+            "metrics": json.dumps(metrics),
+        }
+        return _one(connection, "complete_within", parameters) is not None
+
+    def requeue_dead(
+        self, connection: BaseDatabaseWrapper, ids: Sequence[UUID], delay: timedelta
+    ) -> list[tuple[UUID, str]]:
+        with connection.cursor() as cursor:
+            cursor.execute(query("requeue_dead"), {"ids": list(ids), "delay": delay})
+            return cursor.fetchall()
+
+    def add_partitions(self, connection: BaseDatabaseWrapper, days: Iterable[date]) -> int:
+        with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+            return add_partitions(cursor, days)
+
+
+def _chunks(rows: Iterable[BulkRow]) -> Iterator[list[BulkRow]]:
+    stream = iter(rows)
+    while chunk := list(islice(stream, CHUNK)):
+        yield chunk
+
+
+def _one(connection: BaseDatabaseWrapper, name: str, parameters: Mapping[str, Any]) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute(query(name), parameters)
+        return cursor.fetchone()
+
+
+def _columns(job: NewJob) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "queue": job.queue,
+        "type": job.type,
+        "payload": job.payload,
+        "priority": job.priority,
+        "tenant": job.tenant,
+        "max_attempts": job.max_attempts,
+        "context": job.context,
+        "run_at": job.run_at,
+        "delay": job.delay,
+        "key": job.key,
+        "payload_hash": job.payload_hash,
+        "retention": job.retention,
+    }
+
+
+def _server_time(connection: BaseDatabaseWrapper) -> datetime:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement_timestamp()")
+        return cursor.fetchone()[0]
+
+
+def _copy(connection: BaseDatabaseWrapper, shared: NewJob, rows: Iterable[BulkRow]) -> Iterator[str]:
+    """Write the rows in COPY's text format; yields their statuses."""
+    now = _server_time(connection)
+    start = (shared.run_at or now) + shared.delay
+    head = f"\t{_text(shared.queue)}\t{_text(shared.type)}\t"
+    tail = f"\t{shared.priority}\t{_text(shared.tenant)}\t{shared.max_attempts}\t{_text(shared.context)}\t"
+    at_start = _due(tail, start, 0.0, now)
+    statuses: list[str] = []
+    with connection.cursor() as cursor, cursor.copy(query("copy_jobs")) as copy:
+        for chunk in _chunks(rows):
+            lines = []
+            for row in chunk:
+                ending, status = at_start if not row.offset else _due(tail, start, row.offset, now)
+                payload = row.payload if "\\" not in row.payload else row.payload.replace("\\", "\\\\")
+                lines.append(f"{row.id.hex}{head}{payload}{ending}")
+                statuses.append(status)
+            copy.write("".join(lines))
+    return iter(statuses)
+
+
+def _due(tail: str, start: datetime, offset: float, now: datetime) -> tuple[str, str]:
+    due = start + timedelta(seconds=offset) if offset else start
+    status = "pending" if due <= now else "scheduled"
+    return f"{tail}{due.isoformat()}\t{status}\n", status
+
+
+def _text(value: str) -> str:
+    return value.translate(_ESCAPES)
+
+
+def _insert_with_keys(
+    connection: BaseDatabaseWrapper, shared: NewJob, rows: Iterable[BulkRow]
+) -> Iterator[str | None]:
+    for chunk in _chunks(rows):
+        placed = dict(_insert_chunk(connection, shared, chunk))
+        for row in chunk:
+            yield placed.get(row.id)
+
+
+def _insert_chunk(
+    connection: BaseDatabaseWrapper, shared: NewJob, chunk: Sequence[BulkRow]
+) -> list[tuple[UUID, str]]:
+    delay = shared.delay.total_seconds()
+    encoded = ",".join(
+        f'{{"id":"{row.id}","payload":{row.payload},"delay":{delay + row.offset},'
+        f'"key":{json.dumps(row.key)},"payload_hash":"{row.payload_hash.hex()}"}}'
+        for row in chunk
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(query("enqueue_many_with_keys"), _columns(shared) | {"rows": f"[{encoded}]"})
+        return cursor.fetchall()

@@ -1,0 +1,25 @@
+"""The tables, one file each."""
+
+from .dead_job import DeadJob, DeadReason
+from .effect import Effect
+from .envelope import JobStatus
+from .history import FinalStatus, JobHistory
+from .idempotency_key import IdempotencyKey
+from .job import Job
+from .job_count import JobCount
+from .queue import Queue
+from .worker import Worker
+
+__all__ = [
+    "DeadJob",
+    "DeadReason",
+    "Effect",
+    "FinalStatus",
+    "IdempotencyKey",
+    "Job",
+    "JobCount",
+    "JobHistory",
+    "JobStatus",
+    "Queue",
+    "Worker",
+]

@@ -1,0 +1,50 @@
+"""The hot table: unfinished jobs only. Written by engines alone; see ``docs/architecture.md`` for who moves a row where."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from .envelope import Envelope, JobStatus
+
+
+class Job(Envelope):
+    """An unfinished job.
+
+    The *ready order* (``ready_xid``, ``ready_seq``) says when the row became pending. PostgreSQL fills it by column defaults,
+    the transaction's id and a sequence; elsewhere the engine counts.
+    """
+
+    status = models.CharField(max_length=20, choices=JobStatus, db_default=JobStatus.PENDING)
+    locked_until = models.DateTimeField(null=True, blank=True)
+    locked_by = models.CharField(max_length=100, blank=True, db_default="")
+    lease_token = models.BigIntegerField(null=True, blank=True)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    ready_xid = models.BigIntegerField(db_default=0, editable=False)
+    ready_seq = models.BigIntegerField(db_default=0, editable=False)
+
+    class Meta:
+        db_table = "django_jobs_job"
+        verbose_name = "job"
+        # Each index is partial: a row enters the ones of its own status only, because every index costs the enqueuer 1-2 µs.
+        indexes = (
+            models.Index(
+                fields=["queue", "-priority", "ready_xid", "ready_seq"],
+                condition=models.Q(status=JobStatus.PENDING, lost_runs=0),
+                name="django_jobs_job_claim",
+            ),
+            models.Index(
+                fields=["queue", "-priority", "ready_xid", "ready_seq"],
+                condition=models.Q(status=JobStatus.PENDING, lost_runs__gt=0),
+                name="django_jobs_job_suspect",
+            ),
+            models.Index(
+                fields=["queue", "-priority", "run_at"],
+                condition=models.Q(status=JobStatus.SCHEDULED),
+                name="django_jobs_job_due",
+            ),
+            models.Index(
+                fields=["locked_until"],
+                condition=models.Q(status=JobStatus.PROCESSING),
+                name="django_jobs_job_lease",
+            ),
+        )

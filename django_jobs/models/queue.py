@@ -1,0 +1,19 @@
+"""Queues somebody has paused. A declared queue without a row runs."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Queue(models.Model):
+    """Paused while ``paused_at`` is set and ``resume_at`` is empty or ahead."""
+
+    name = models.CharField(max_length=200, primary_key=True)
+    paused_at = models.DateTimeField(null=True, blank=True)
+    resume_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "django_jobs_queue"
+
+    def __str__(self) -> str:
+        return self.name

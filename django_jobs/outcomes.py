@@ -1,0 +1,64 @@
+"""What can become of a run, as values. The worker makes them, an engine writes them; neither knows the other.
+
+Each names its lease: the job's id and the token handed out by the claim. An outcome whose token is no longer the job's
+changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+from uuid import UUID
+
+from .failure import Failure
+
+BuriedReason = Literal[
+    "exhausted", "buried_by_handler", "worker_lost", "timeout", "no_handler", "bad_payload", "unrecordable"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """The job is over: a history row."""
+
+    job_id: UUID
+    token: int
+    status: Literal["succeeded", "cancelled"] = "succeeded"
+    duration_ms: int = 0
+    result: Any = None
+    metrics: dict[str, Any] | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescheduled:
+    """Back to ``scheduled``, ``delay`` from now by the database's clock.
+
+    ``refund``: the attempt does not count. ``lost``: the run vanished, so the job is a suspect from now on.
+    ``untaken``: no handler or payload fitted; the first such time is noted on the job.
+    """
+
+    job_id: UUID
+    token: int
+    delay: timedelta
+    duration_ms: int = 0
+    failure: Failure | None = None
+    refund: bool = False
+    lost: bool = False
+    untaken: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buried:
+    """To the dead-letter table."""
+
+    job_id: UUID
+    token: int
+    reason: BuriedReason
+    failure: Failure
+    fingerprint: str
+    duration_ms: int = 0
+
+
+Outcome = Finished | Rescheduled | Buried
