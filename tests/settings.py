@@ -43,7 +43,7 @@ def postgresql():
     database = env.db_url("DATABASE_URL")
     options = database.setdefault("OPTIONS", {})
     database["HOST"] = options.pop("host", database["HOST"])
-    name = "test_" + database["NAME"].removeprefix("test_")
+    name = f"test_{database['NAME']}"
     return database | {"NAME": name, "TEST": {"NAME": name}}
 
 

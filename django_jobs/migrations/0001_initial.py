@@ -1,6 +1,7 @@
 import django.db.models.functions.datetime
-import django_jobs.ids
 from django.db import migrations, models
+
+import django_jobs.ids
 
 from ._operations import CreatePartitionedModel, VendorSQL, add_first_partitions
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-
 from django_jobs import models
 
 LEASE_TOKENS = "django_jobs_lease_token_seq"

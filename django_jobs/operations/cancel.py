@@ -1,0 +1,44 @@
+"""Cancelling: at once if the job has not started, on request if it runs."""
+
+from __future__ import annotations
+
+from typing import Literal
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from django_jobs.conf import get_settings
+from django_jobs.models import FinalStatus, Job, JobStatus
+
+from .history import record
+from .lookup import get_job
+
+Cancellation = Literal["cancelled", "requested", "too_late"]
+
+
+def cancel(id: UUID | str) -> Cancellation:  # noqa: A002
+    """Cancel a job. Raises JobNotFound.
+
+    ``cancelled``: it will not run (again), also if it was cancelled before. ``requested``: it is running; the handler sees
+    ``run.is_cancelled()``, and any ending but success becomes ``cancelled``. ``too_late``: it is finished or dead.
+    """
+    alias = get_settings().database
+    job_id = get_job(id).id
+    with transaction.atomic(using=alias):
+        # Locked first: FOR UPDATE sees the newest version, so a claim that committed a moment ago is not overlooked.
+        rows = Job.objects.using(alias).select_for_update().filter(pk=job_id).annotate(now=Now())
+        job = rows.first()
+        if job is not None:
+            return _cancel_locked(job, alias)
+    return "cancelled" if get_job(job_id).status == FinalStatus.CANCELLED else "too_late"
+
+
+def _cancel_locked(job: Job, alias: str) -> Cancellation:
+    mine = Job.objects.using(alias).filter(pk=job.pk)
+    if job.status == JobStatus.PROCESSING:
+        mine.filter(cancel_requested_at=None).update(cancel_requested_at=Now())
+        return "requested"
+    mine.delete()
+    record(job, FinalStatus.CANCELLED, job.now, alias)  # type: ignore[attr-defined]
+    return "cancelled"

@@ -1,0 +1,58 @@
+"""What an operator does with dead jobs: give them fresh attempts, or give them up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from itertools import islice
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from django_jobs.conf import get_settings
+from django_jobs.engines import statements
+from django_jobs.models import DeadJob, FinalStatus
+
+from .history import record
+from .transactions import jobs_connection
+
+BATCH = 500
+
+
+def retry_dead(ids: UUID | Iterable[UUID], *, delay: timedelta = timedelta(0)) -> int:
+    """Move dead jobs back to their queues: same id, same errors, fresh attempts. Returns how many were dead.
+
+    In batches, each a transaction of its own; ids that are not dead (any more) are passed over.
+    """
+    connection = jobs_connection()
+    engine = statements(connection.alias)
+    moved = 0
+    for batch in _batches(ids):
+        placed = engine.requeue_dead(connection, batch, delay)
+        moved += len(placed)
+        if not delay:
+            for queue in {queue for _, queue in placed}:
+                transaction.on_commit(lambda queue=queue: engine.wake(connection, queue), using=connection.alias, robust=True)  # type: ignore[misc]
+    return moved
+
+
+def discard_dead(ids: UUID | Iterable[UUID]) -> int:
+    """Give dead jobs up: each becomes a history row ``discarded``. Returns how many were dead."""
+    return sum(_discard_batch(batch, get_settings().database) for batch in _batches(ids))
+
+
+def _discard_batch(batch: list[UUID], alias: str) -> int:
+    with transaction.atomic(using=alias):
+        dead = DeadJob.objects.using(alias).select_for_update(skip_locked=True).filter(pk__in=batch).annotate(now=Now())
+        jobs = list(dead.order_by("pk"))
+        for job in jobs:
+            record(job, FinalStatus.DISCARDED, job.now, alias)
+        DeadJob.objects.using(alias).filter(pk__in=[job.pk for job in jobs]).delete()
+    return len(jobs)
+
+
+def _batches(ids: UUID | Iterable[UUID]) -> Iterable[list[UUID]]:
+    stream = iter([ids] if isinstance(ids, UUID) else ids)
+    while batch := list(islice(stream, BATCH)):
+        yield batch

@@ -1,0 +1,210 @@
+"""Enqueueing: one statement in the caller's transaction, or any number of jobs by COPY."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.db import transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from django_jobs.conf import Settings, get_settings
+from django_jobs.context import current_context
+from django_jobs.engines import statements
+from django_jobs.engines.protocol import BulkRow, KeyHolder, NewJob, Statements
+from django_jobs.exceptions import EnqueueError, IdempotencyConflict, InvalidOption, InvalidPayload
+from django_jobs.ids import uuid7
+from django_jobs.payload import payload_hash
+from django_jobs.policy import JobType
+from django_jobs.registry import registry
+
+from .lookup import status_of
+from .options import Options
+from .transactions import enqueueing_connection, wake_after_commit
+
+KEY_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class EnqueuedJob:
+    """``status`` is ``pending`` or ``scheduled``, or wherever the first job is by now if this is its ``duplicate``."""
+
+    id: UUID
+    status: str
+    duplicate: bool = False
+
+
+def enqueue(type: str, payload: Mapping[str, Any] | None = None, /, **options: Any) -> EnqueuedJob:  # noqa: A002
+    """Enqueue by name, for callers that do not import the handler.
+
+    ``options`` are those of ``using()``. Raises EnqueueError: UnknownJobType, UnknownQueue, InvalidPayload, InvalidOption,
+    SeparateTransactions or IdempotencyConflict; nothing is written then.
+    """
+    return enqueue_type(registry.get(type), payload or {}, Options().with_(options))
+
+
+async def aenqueue(type: str, payload: Mapping[str, Any] | None = None, /, **options: Any) -> EnqueuedJob:  # noqa: A002
+    """``enqueue`` for async callers."""
+    return await sync_to_async(enqueue)(type, payload, **options)
+
+
+def enqueue_type(job_type: JobType, payload: Mapping[str, Any], options: Options) -> EnqueuedJob:
+    settings = get_settings()
+    encoded = job_type.signature.encode(payload, limit=settings.max_payload_bytes)
+    connection = enqueueing_connection()
+    engine = statements(connection.alias)
+    job = _new_job(job_type, encoded, options, settings)
+    placed = engine.enqueue(connection, job)
+    if placed is None:
+        return _enqueue_against_key(connection, engine, job)
+    if placed.asleep:
+        wake_after_commit(connection, job.queue)
+    return EnqueuedJob(placed.id, placed.status)
+
+
+def enqueue_many_of_type(
+    job_type: JobType,
+    payloads: Iterable[Mapping[str, Any]],
+    options: Options,
+    *,
+    spread: timedelta = timedelta(0),
+    idempotency_keys: Iterable[str] | None = None,
+) -> list[EnqueuedJob]:
+    """Any number of jobs in one transaction; the result is in the order of ``payloads``.
+
+    ``spread``: the jobs' run_at are evenly spread over this time. ``idempotency_keys``: one key for each payload.
+    """
+    _check_bulk(options, spread)
+    settings = get_settings()
+    connection = enqueueing_connection()
+    engine = statements(connection.alias)
+    shared = _new_job(job_type, b"", options, settings)
+    rows = _rows(job_type, payloads, settings, spread, idempotency_keys)
+    with transaction.atomic(using=connection.alias):
+        if idempotency_keys is None:
+            ids: list[UUID] = []
+            placed = engine.enqueue_many(connection, shared, _noting_ids(rows, ids), keyed=False)
+            jobs = [EnqueuedJob(id, status) for id, status in zip(ids, placed.statuses, strict=True)]  # type: ignore[arg-type]
+        else:
+            kept = list(rows)
+            placed = engine.enqueue_many(connection, shared, kept, keyed=True)
+            jobs = [
+                EnqueuedJob(row.id, status) if status else _enqueue_against_key(connection, engine, _alone(shared, row))
+                for row, status in zip(kept, placed.statuses, strict=True)
+            ]
+        if placed.asleep:
+            wake_after_commit(connection, shared.queue)
+    return jobs
+
+
+def _check_bulk(options: Options, spread: timedelta) -> None:
+    if options.idempotency_key is not None:
+        raise InvalidOption("One idempotency_key cannot stand for many jobs: pass idempotency_keys=[…] to enqueue_many().")
+    if not isinstance(spread, timedelta) or spread < timedelta(0):
+        raise InvalidOption(f"spread must be a timedelta of zero or more, not {spread!r}.")
+
+
+def _rows(
+    job_type: JobType,
+    payloads: Iterable[Mapping[str, Any]],
+    settings: Settings,
+    spread: timedelta,
+    idempotency_keys: Iterable[str] | None,
+) -> Iterator[BulkRow]:
+    if spread:
+        payloads = list(payloads)
+        step = spread.total_seconds() / max(len(payloads), 1)
+    else:
+        step = 0.0
+    encode, limit = job_type.signature.encode, settings.max_payload_bytes
+    if idempotency_keys is None:
+        for n, payload in _numbered(payloads, encode, limit):
+            yield BulkRow(uuid7(), payload.decode(), n * step)
+        return
+    for (n, payload), key in zip(_numbered(payloads, encode, limit), idempotency_keys, strict=True):
+        Options(idempotency_key=key)
+        yield BulkRow(uuid7(), payload.decode(), n * step, key, payload_hash(job_type.name, payload))
+
+
+def _numbered(payloads: Iterable[Mapping[str, Any]], encode: Any, limit: int) -> Iterator[tuple[int, bytes]]:
+    for n, payload in zip(count(), payloads):
+        try:
+            yield n, encode(payload, limit=limit)
+        except InvalidPayload as error:
+            raise type(error)(f"Payload number {n}: {error}") from None
+
+
+def _noting_ids(rows: Iterable[BulkRow], ids: list[UUID]) -> Iterator[BulkRow]:
+    for row in rows:
+        ids.append(row.id)
+        yield row
+
+
+def _new_job(job_type: JobType, encoded: bytes, options: Options, settings: Settings) -> NewJob:
+    key = options.idempotency_key or ""
+    return NewJob(
+        id=uuid7(),
+        queue=settings.declared(options.queue or job_type.queue or settings.first_queue),
+        type=job_type.name,
+        payload=encoded.decode(),
+        priority=job_type.priority if options.priority is None else options.priority,
+        tenant=options.tenant,
+        max_attempts=options.max_attempts or job_type.max_attempts or settings.max_attempts,
+        context=_context(options),
+        run_at=options.run_at,
+        delay=options.delay or timedelta(0),
+        key=key,
+        payload_hash=payload_hash(job_type.name, encoded) if key else b"",
+        retention=settings.idempotency_retention,
+    )
+
+
+def _context(options: Options) -> str:
+    context = current_context() | (options.context or {})
+    return json.dumps(context) if context else "{}"
+
+
+def _alone(shared: NewJob, row: BulkRow) -> NewJob:
+    return replace(
+        shared,
+        id=row.id,
+        payload=row.payload,
+        delay=shared.delay + timedelta(seconds=row.offset),
+        key=row.key,
+        payload_hash=row.payload_hash,
+    )
+
+
+def _enqueue_against_key(connection: BaseDatabaseWrapper, engine: Statements, job: NewJob) -> EnqueuedJob:
+    """The key was taken. By now its holder may be the same job, another one, or gone."""
+    for _ in range(KEY_TRIES):
+        holder = engine.key_holder(connection, job.queue, job.key)
+        if holder is not None and not holder.free:
+            return _duplicate(job, holder)
+        if holder is not None:
+            engine.free_key(connection, job.queue, job.key, holder.job_id)
+        placed = engine.enqueue(connection, job)
+        if placed is not None:
+            if placed.asleep:
+                wake_after_commit(connection, job.queue)
+            return EnqueuedJob(placed.id, placed.status)
+    raise EnqueueError(
+        f"Idempotency key {job.key!r} of queue {job.queue!r} is being taken and given up again and again. "
+        "If this transaction is not READ COMMITTED it cannot see the key's holder: run it again."
+    )
+
+
+def _duplicate(job: NewJob, holder: KeyHolder) -> EnqueuedJob:
+    if holder.payload_hash != job.payload_hash:
+        raise IdempotencyConflict(
+            f"Idempotency key {job.key!r} of queue {job.queue!r} belongs to job {holder.job_id}, which has another type or "
+            "payload. Use a key that names everything the payload depends on.",
+            job_id=holder.job_id,
+        )
+    return EnqueuedJob(holder.job_id, status_of(holder.job_id), duplicate=True)

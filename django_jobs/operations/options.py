@@ -1,0 +1,90 @@
+"""The options of one enqueueing call, validated where they are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+from django_jobs.conf import did_you_mean, get_settings
+from django_jobs.exceptions import InvalidOption
+from django_jobs.policy import PRIORITIES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """``None`` means: as the job type says. At most one of ``run_at`` and ``delay`` is given."""
+
+    queue: str | None = None
+    priority: int | None = None
+    run_at: datetime | None = None
+    delay: timedelta | None = None
+    idempotency_key: str | None = None
+    tenant: str = ""
+    max_attempts: int | None = None
+    context: dict[str, str] | None = None
+
+    def with_(self, options: dict[str, Any]) -> Self:
+        """A changed copy. Raises InvalidOption or UnknownQueue."""
+        known = [field.name for field in fields(self)]
+        for name in options:
+            if name not in known:
+                raise InvalidOption(
+                    f"There is no option {name!r}.{did_you_mean(name, known)} Options: {', '.join(known)}."
+                )
+        return replace(self, **options)
+
+    def __post_init__(self) -> None:
+        if self.queue is not None:
+            get_settings().declared(self.queue)
+        if self.priority is not None and (_is_no_int(self.priority) or self.priority not in PRIORITIES):
+            raise InvalidOption(f"priority must be a whole number from -32768 to 32767, not {self.priority!r}.")
+        if self.max_attempts is not None and (_is_no_int(self.max_attempts) or not 1 <= self.max_attempts <= 32000):
+            raise InvalidOption(f"max_attempts must be a whole number from 1 to 32000, not {self.max_attempts!r}.")
+        self._check_times()
+        _check_text("tenant", self.tenant, 200, may_be_empty=True)
+        if self.idempotency_key is not None:
+            _check_text("idempotency_key", self.idempotency_key, 255, may_be_empty=False)
+        if self.context is not None:
+            _check_context(self.context)
+
+    def _check_times(self) -> None:
+        if self.run_at is not None and self.delay is not None:
+            raise InvalidOption("Give run_at or delay, not both.")
+        if self.run_at is not None:
+            if not isinstance(self.run_at, datetime):
+                raise InvalidOption(f"run_at must be a datetime, not {self.run_at!r}; use delay= for a timedelta.")
+            if self.run_at.utcoffset() is None:
+                raise InvalidOption(
+                    f"run_at={self.run_at!r} has no time zone, so the instant is unknown. "
+                    "Use django.utils.timezone.now() or make_aware()."
+                )
+        if self.delay is not None and (not isinstance(self.delay, timedelta) or self.delay < timedelta(0)):
+            raise InvalidOption(f"delay must be a timedelta of zero or more, not {self.delay!r}.")
+
+
+def _is_no_int(value: object) -> bool:
+    return not isinstance(value, int) or isinstance(value, bool)
+
+
+def _check_text(name: str, value: object, longest: int, *, may_be_empty: bool) -> None:
+    if not isinstance(value, str) or len(value) > longest or not (value or may_be_empty):
+        raise InvalidOption(f"{name} must be a string of {0 if may_be_empty else 1} to {longest} characters.")
+    if "\x00" in value or not _encodable(value):
+        raise InvalidOption(f"{name} holds a NUL character or half of a surrogate pair, which cannot be stored.")
+
+
+def _encodable(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_context(context: object) -> None:
+    if not isinstance(context, dict) or not all(isinstance(x, str) for pair in context.items() for x in pair):
+        raise InvalidOption("context must be a dict of strings to strings.")
+    for name, value in context.items():
+        _check_text(f"context name {name!r}", name, 100, may_be_empty=False)
+        _check_text(f"context[{name!r}]", value, 2000, may_be_empty=True)

@@ -1,0 +1,76 @@
+"""Promise P1: a job and the data it belongs to commit together, or enqueueing is refused."""
+
+from __future__ import annotations
+
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from django_jobs.conf import get_settings
+from django_jobs.engines import statements
+from django_jobs.exceptions import SeparateTransactions
+
+
+def jobs_connection() -> BaseDatabaseWrapper:
+    """This thread's Django connection to the jobs alias."""
+    return connections[get_settings().database]
+
+
+def enqueueing_connection() -> BaseDatabaseWrapper:
+    """The jobs connection, after making sure that no other alias has a transaction the job could not join.
+
+    A block that a TestCase opened counts on neither side, so that a test sees the refusal production would see.
+    """
+    connection = jobs_connection()
+    if not _in_own_transaction(connection):
+        for other in connections.all(initialized_only=True):
+            if other.alias != connection.alias and _in_own_transaction(other) and _matters(other):
+                raise SeparateTransactions(
+                    f"A transaction is open on {other.alias!r} but not on {connection.alias!r}, where jobs are kept: the job "
+                    f"would be there even if {other.alias!r} rolled back. Open transaction.atomic(using={connection.alias!r}) "
+                    f"around the call, enqueue after the commit (transaction.on_commit(…, using={other.alias!r})), or list "
+                    f"{other.alias!r} in DJANGO_JOBS['HARMLESS_ALIASES']."
+                )
+    return connection
+
+
+def _matters(connection: BaseDatabaseWrapper) -> bool:
+    return connection.alias not in get_settings().harmless_aliases
+
+
+def _in_own_transaction(connection: BaseDatabaseWrapper) -> bool:
+    if connection.in_atomic_block:
+        return any(not getattr(block, "_from_testcase", False) for block in connection.atomic_blocks)
+    return connection.connection is not None and not connection.get_autocommit()
+
+
+class Wake:
+    """Wakes one sleeping worker of a queue; put behind the commit, once for each queue."""
+
+    __slots__ = ("alias", "queue")
+
+    def __init__(self, alias: str, queue: str) -> None:
+        self.alias, self.queue = alias, queue
+
+    def __call__(self) -> None:
+        statements(self.alias).wake(connections[self.alias], self.queue)
+
+
+def wake_after_commit(connection: BaseDatabaseWrapper, queue: str) -> None:
+    """Call when an enqueueing statement saw a sleeper.
+
+    In a transaction that Django does not manage the NOTIFY rides inside: it is sent by the commit.
+    """
+    wake = Wake(connection.alias, queue)
+    if not connection.in_atomic_block:
+        wake()
+    elif not _already_planned(connection, queue):
+        transaction.on_commit(wake, using=connection.alias, robust=True)
+
+
+def _already_planned(connection: BaseDatabaseWrapper, queue: str) -> bool:
+    """Is a wake-up of this queue planned that no rollback to a savepoint can take away before the present block's end?"""
+    alive = set(connection.savepoint_ids)
+    return any(
+        isinstance(hook, Wake) and hook.queue == queue and savepoints <= alive
+        for savepoints, hook, *_ in connection.run_on_commit
+    )
