@@ -107,7 +107,8 @@ class _Report:
                 self._left -= 1
                 yield from _one(link)
                 yield from self._members(link, depth)
-                yield joint
+                if joint:
+                    yield joint
 
     def _members(self, error: BaseException, depth: int) -> Iterator[str]:
         if not isinstance(error, BaseExceptionGroup):
@@ -115,7 +116,8 @@ class _Report:
         shown = error.exceptions[:_MEMBERS] if depth < _GROUP_DEPTH else ()
         for number, member in enumerate(shown, 1):
             yield f"  +---------------- {number} ----------------\n"
-            yield from (f"  | {line}" for line in self.lines(member, depth + 1))
+            text = "".join(self.lines(member, depth + 1))
+            yield from (f"  | {line}\n" for line in text.splitlines())
         if len(error.exceptions) > len(shown):
             yield f"  +---------------- and {len(error.exceptions) - len(shown)} more ----------------\n"
 

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from functools import lru_cache
+from itertools import repeat
 from typing import Any
 from uuid import UUID
 
@@ -31,7 +31,7 @@ _SETS = (set, frozenset)
 
 def is_same(sent: Any, back: Any, levels: int = DEPTH) -> bool:
     """The quick answer for the usual types; False where only ``difference`` can tell."""
-    kind: type[object] = type(sent)
+    kind: Any = type(sent)
     if kind is not type(back) or not levels:
         return False
     if kind in _ATOMS:
@@ -39,10 +39,10 @@ def is_same(sent: Any, back: Any, levels: int = DEPTH) -> bool:
     if kind is dict:
         return _is_same_dict(sent, back, levels - 1)
     if kind is list or kind is tuple:
-        return len(sent) == len(back) and all(map(is_same, sent, back, [levels - 1] * len(sent)))
-    names: tuple[str, ...] = _field_names(kind)
+        return len(sent) == len(back) and all(map(is_same, sent, back, repeat(levels - 1)))
+    names = getattr(kind, "__dataclass_fields__", ())
     return bool(names) and all(
-        is_same(getattr(sent, name, _MISSING), getattr(back, name, _MISSING), levels - 1) for name in names
+        is_same(getattr(sent, name, None), getattr(back, name, None), levels - 1) for name in names
     )
 
 
@@ -53,11 +53,6 @@ def _is_same_dict(sent: dict[Any, Any], back: dict[Any, Any], levels: int) -> bo
         if type(key) is not str or key not in back or not is_same(item, back[key], levels):
             return False
     return True
-
-
-@lru_cache(maxsize=1024)
-def _field_names(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
 
 
 def difference(sent: object, back: object, location: tuple[Any, ...]) -> str | None:
@@ -115,5 +110,5 @@ def _attributes(value: object) -> dict[str, object]:
     if isinstance(value, BaseModel):
         return {**value.__dict__, **(value.__pydantic_extra__ or {})}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: getattr(value, name, _MISSING) for name in _field_names(type(value))}
+        return {field.name: getattr(value, field.name, _MISSING) for field in dataclasses.fields(value)}
     return {}
