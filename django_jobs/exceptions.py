@@ -73,6 +73,18 @@ class LeaseLost(DjangoJobsError):
     """The run's lease token is no longer the job's: its writes do not count."""
 
 
+class RunTimedOut(DjangoJobsError):
+    """A run took longer than its job type's time-out."""
+
+
+class WorkerLost(DjangoJobsError):
+    """A run's lease was not renewed in time: its process died, was cut off, or stood still."""
+
+
+class TransactionLeftOpen(DjangoJobsError):
+    """A handler returned, but what it wrote is not, or cannot be, committed."""
+
+
 class Ending(Exception):
     """How a handler ends a run on purpose. Raise a subclass."""
 

@@ -61,4 +61,13 @@ class Buried:
     duration_ms: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """The handler's own transaction has completed the job already (``atomic=True``): nothing is left to write."""
+
+    job_id: UUID
+    token: int
+    duration_ms: int = 0
+
+
 Outcome = Finished | Rescheduled | Buried

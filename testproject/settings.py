@@ -1,15 +1,17 @@
 """A development project. Every value that a deployment would change comes from the environment."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import django
 import environ
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-VAR_DIR = BASE_DIR / "var"
-VAR_DIR.mkdir(exist_ok=True)
-
 env = environ.Env()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = Path(env.str("VAR_DIR", default=str(BASE_DIR / "var")))
+VAR_DIR.mkdir(parents=True, exist_ok=True)
 
 SECRET_KEY = env.str("SECRET_KEY", default="for-development-only")
 DEBUG = env.bool("DEBUG", default=True)
@@ -79,3 +81,19 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 
 DJANGO_JOBS = {"QUEUES": ["default", "urgent", "bulk"]}
+
+# Everything that the shop writes besides rows: mails, invoices, gift cards, reports.
+SHOP_DIR = Path(env.str("SHOP_DIR", default=str(VAR_DIR / "shop")))
+# Where the carriers and the ERP system answer.
+SHOP_PARTNER_URL = env.str("SHOP_PARTNER_URL", default="http://127.0.0.1:8001")
+SHOP_REVIEW_DELAY = timedelta(seconds=env.float("SHOP_REVIEW_DELAY", default=14 * 24 * 3600))
+# Numbers of orders whose receipt and loyalty points fail in their first attempt, to see what becomes of them.
+SHOP_FAIL_FIRST_ATTEMPT = env.list("SHOP_FAIL_FIRST_ATTEMPT", default=[])
+
+FILE_MAILER = "django.core.mail.backends.filebased.EmailBackend"
+if django.VERSION >= (6, 1):
+    MAILERS = {"default": {"BACKEND": FILE_MAILER, "OPTIONS": {"file_path": SHOP_DIR / "mail"}}}
+else:
+    EMAIL_BACKEND = FILE_MAILER
+    EMAIL_FILE_PATH = SHOP_DIR / "mail"
+DEFAULT_FROM_EMAIL = "shop@example.com"

@@ -17,6 +17,7 @@ from uuid import UUID
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from django_jobs.clock import DatabaseClock
 from django_jobs.exceptions import DjangoJobsError
 from django_jobs.outcomes import Outcome
 
@@ -199,6 +200,10 @@ class Statements(Protocol):
         """Wake one sleeping worker of the queue. Sent outside transactions."""
         ...
 
+    def begin_run(self, connection: BaseDatabaseWrapper) -> None:
+        """The first statement of an ``atomic=True`` run: READ COMMITTED, whatever the project's default."""
+        ...
+
     def complete_within(
         self,
         connection: BaseDatabaseWrapper,
@@ -225,7 +230,14 @@ class Statements(Protocol):
 
 
 class Session(Protocol):
-    """One thread's own connection to the jobs database."""
+    """One thread's own connection to the jobs database.
+
+    ``clock`` knows the database's time. ``peek_every``: how often ``take_notification`` must be asked because there is no
+    ``fileno`` to wait on; None where there is one.
+    """
+
+    clock: DatabaseClock
+    peek_every: timedelta | None
 
     def close(self) -> None: ...
 

@@ -41,7 +41,7 @@ def _reason(item: dict[str, Any], payload: object, names: list[str]) -> str:
             return f"{path} is not a field" + (f"; did you mean {near[0]}?" if near else "")
         case "extra_forbidden" | "unexpected_keyword_argument":
             return f"{path} is not a field"
-        case "recursion_loop":
+        case kind if kind.startswith("recursion"):
             return f"{path} contains itself or is nested too deeply"
     message = item["msg"][:1].lower() + item["msg"][1:]
     return f"{path}: {message}{_got(item['type'], _value_at(payload, location))}"

@@ -28,6 +28,7 @@ from django_jobs.payload.parameters import Field, read_parameters
 from django_jobs.payload.shape import shape_of
 
 _LONG_INTEGER = re.compile(rb"\d{4301}")  # more digits than CPython and pydantic read
+_EXPONENT = re.compile(rb"\de[+-]?\d")
 _STRING_OR_EXPONENT = re.compile(rb'"(?:[^"\\]|\\.)*+"|-?\d++(?:\.\d++)?[eE][+-]?\d++')
 _NUL = b"\\u0000"
 _WRAPPING = re.compile(
@@ -101,7 +102,7 @@ class Signature:
         InvalidPayload if they do not fit this signature, UndecodablePayload if ``text`` is no JSON.
         """
         try:
-            return self._decode(text)  # type: ignore[no-any-return]
+            return self._decode(text, strict=True)  # type: ignore[no-any-return]
         except ValidationError as error:
             if error.errors(include_url=False, include_input=False)[0]["type"] == "json_invalid":
                 raise UndecodablePayload(f"Payload of {self.handler}: {refusal(error, None)}") from None
@@ -109,7 +110,8 @@ class Signature:
 
     def _validated(self, given: dict[str, object]) -> dict[str, Any]:
         try:
-            fields: dict[str, Any] = self._validate(given)
+            # Strict by the call too, since models and typed dicts have settings of their own.
+            fields: dict[str, Any] = self._validate(given, strict=True)
         except ValidationError as error:
             raise self._invalid(refusal(error, given, self._names)) from None
         except Exception as error:
@@ -121,9 +123,12 @@ class Signature:
 
     def _dumped(self, fields: dict[str, Any]) -> bytes:
         try:
-            return self._dump(fields, warnings="error")
+            text = self._dump(fields, warnings="error")
         except Exception as error:  # noqa: BLE001
             raise self._invalid(self._blame(fields, error)) from None
+        if (self._shape.floats or self._shape.checked) and _EXPONENT.search(text):
+            return _without_exponents(text)
+        return text
 
     def _blame(self, fields: dict[str, Any], error: Exception) -> str:
         """pydantic does not say where serializing stopped."""
@@ -166,7 +171,7 @@ class Signature:
 
     def _change(self, fields: dict[str, Any], text: bytes) -> str | None:
         try:
-            back = self._decode(_as_jsonb(text))
+            back = self._decode(text, strict=True)
         except ValidationError as error:
             return unstorable(fields) or f"{refusal(error, None)}, when it comes back{_ADVICE}"
         for name in self._shape.checked:
@@ -187,13 +192,14 @@ def _without_value(error: Exception) -> str:
     return _WRAPPING.sub("", str(error).partition("\n")[0])
 
 
-def _as_jsonb(text: bytes) -> bytes:
-    """``text`` with its numbers as jsonb gives them back: 1e+16 becomes an integer."""
-    if b"e" not in text:
-        return text
-    return _STRING_OR_EXPONENT.sub(_without_exponent, text)
+def _without_exponents(text: bytes) -> bytes:
+    """``text`` with each float written out: jsonb would give 1e+16 back as an integer, but keeps a .0."""
+    return _STRING_OR_EXPONENT.sub(_written_out, text)
 
 
-def _without_exponent(match: re.Match[bytes]) -> bytes:
+def _written_out(match: re.Match[bytes]) -> bytes:
     found = match[0]
-    return found if found.startswith(b'"') else f"{Decimal(found.decode()):f}".encode()
+    if found.startswith(b'"'):
+        return found
+    digits = f"{Decimal(found.decode()):f}"
+    return (digits if "." in digits else f"{digits}.0").encode()

@@ -34,7 +34,7 @@ _MINUTE = timedelta(minutes=1)
 _PLAIN = frozenset({"str", "int", "float", "bool", "none", "bytes", "uuid", "date", "timedelta", "decimal"})
 _PLAIN_KEYS = frozenset({"str", "int", "uuid", "date", "datetime", "decimal"})
 _GENERICS = (list, tuple, set, frozenset, dict, deque, Sequence, Mapping)
-_UNSTORABLE = frozenset({"callable", "is-instance", "is-subclass", "generator", "call", "arguments"})
+_UNSTORABLE = frozenset({"callable", "is-instance", "is-subclass", "generator"})
 _NO_SCHEMAS = frozenset(
     {"config", "default", "expected", "members", "metadata", "python_schema", "serialization"}
 )

@@ -51,6 +51,13 @@ def will_pass(connection: psycopg.Connection[Any], error: psycopg.Error) -> bool
     return (error.sqlstate or "").startswith(PASSING_CLASSES) or error.sqlstate == READ_ONLY or lacks_partition(error)
 
 
+def is_refusal(connection: psycopg.Connection[Any], error: Exception) -> bool:
+    """Is it about the values that were to be stored? Those that JSON cannot express raise Python's own errors."""
+    if isinstance(error, psycopg.Error):
+        return not will_pass(connection, error)
+    return isinstance(error, TypeError | ValueError | OverflowError | RecursionError)
+
+
 def lacks_partition(error: psycopg.Error) -> bool:
     return isinstance(error, errors.CheckViolation) and not error.diag.constraint_name
 

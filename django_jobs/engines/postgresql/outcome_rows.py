@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from django_jobs.engines.error_entry import error_entry
 from django_jobs.failure import Failure
 from django_jobs.ids import uuid7_hex
 from django_jobs.outcomes import Buried, Finished, Outcome, Rescheduled
@@ -22,18 +22,6 @@ def encode_progress(values: Mapping[UUID, tuple[int, Any]]) -> str:
     return json.dumps(
         [{"id": job_id.hex, "token": token, "progress": value} for job_id, (token, value) in values.items()]
     )
-
-
-def sanitised(outcome: Outcome) -> Outcome:
-    """The same ending, without anything the handler wrote."""
-    failure = Failure.of("Unrecordable", "The database refused to store this run's result or error.")
-    match outcome:
-        case Finished():
-            return replace(outcome, result=None, metrics=None, failure=failure)
-        case Rescheduled():
-            return replace(outcome, failure=failure)
-        case Buried():
-            return replace(outcome, failure=failure, reason="unrecordable", fingerprint="")
 
 
 def _row(outcome: Outcome, worker: str, milliseconds: int) -> dict[str, Any]:
@@ -67,13 +55,7 @@ def _again_columns(outcome: Rescheduled) -> dict[str, Any]:
 
 def _failure_columns(failure: Failure, worker: str, duration_ms: int) -> dict[str, Any]:
     return {
-        "error": {
-            "type": failure.error_type,
-            "message": failure.message,
-            "traceback": failure.traceback,
-            "worker": worker,
-            "duration_ms": duration_ms,
-        },
+        "error": error_entry(failure, worker, duration_ms),
         "error_type": failure.error_type[:200],
         "summary": failure.summary,
         "message": failure.message,

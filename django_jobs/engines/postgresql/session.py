@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -29,22 +30,27 @@ from django_jobs.engines.protocol import (
     Staging,
     Tick,
 )
+from django_jobs.engines.sanitising import Written, settle_piecewise
 from django_jobs.outcomes import Outcome
 
-from .connecting import connect, repair, will_pass
-from .outcome_rows import encode_outcomes, encode_progress, sanitised
+from .connecting import connect, is_refusal, repair
+from .outcome_rows import encode_outcomes, encode_progress
 from .queries import query
 
 logger = logging.getLogger("django_jobs.engine")
 
 Connection = psycopg.Connection[Any]
-Written = dict[UUID, str | None]
 
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 COMMIT = "COMMIT"
 
+# With None, psycopg prepares nothing, not even what is executed with ``prepare=True``.
+ON_REQUEST = 2**31
+
 
 class PostgresqlSession:
+    peek_every: timedelta | None = None
+
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self.clock = clock.DatabaseClock()
@@ -84,13 +90,16 @@ class PostgresqlSession:
         with self._available() as connection:
             try:
                 written, jobs = self._in_one_trip(connection, outcomes, claims)
-            except psycopg.Error as error:
-                if not outcomes or will_pass(connection, error):
+            except Exception as error:
+                refuses = partial(is_refusal, connection)
+                if not outcomes or not refuses(error):
                     raise
                 connection.rollback()
-                written, jobs = self._settle_halves(connection, outcomes, error), [[] for _ in claims]
+                written = settle_piecewise(outcomes, error, partial(self._settle, connection), refuses)
+                jobs = [[] for _ in claims]
             busy, lost = self._missing(connection, outcomes, written)
-        return Tick(written=written, busy=busy, lost=lost, jobs=jobs)
+        final = {job_id: status for (job_id, _), status in written.items()}
+        return Tick(written=final, busy=busy, lost=lost, jobs=jobs)
 
     def _in_one_trip(
         self, connection: Connection, outcomes: Sequence[Outcome], claims: Sequence[ClaimRequest]
@@ -141,22 +150,6 @@ class PostgresqlSession:
         rows.sort(key=lambda row: (place[row[4]], -row[5], row[-3], row[-2]))
         return [ClaimedJob(*row[:-3]) for row in rows]
 
-    def _settle_halves(self, connection: Connection, outcomes: Sequence[Outcome], error: psycopg.Error) -> Written:
-        """The server refused these together: halve until the bad one stands alone, and record that one sanitised."""
-        if len(outcomes) == 1:
-            logger.error("The outcome of job %s is recorded without its texts: %s", outcomes[0].job_id, error)
-            return self._settle(connection, [sanitised(outcomes[0])])
-        middle = len(outcomes) // 2
-        return self._settle_or_halve(connection, outcomes[:middle]) | self._settle_or_halve(connection, outcomes[middle:])
-
-    def _settle_or_halve(self, connection: Connection, outcomes: Sequence[Outcome]) -> Written:
-        try:
-            return self._settle(connection, outcomes)
-        except psycopg.Error as error:
-            if will_pass(connection, error):
-                raise
-            return self._settle_halves(connection, outcomes, error)
-
     def _settle(self, connection: Connection, outcomes: Sequence[Outcome]) -> Written:
         with _transaction(connection):
             return _written(self._send_outcomes(connection, outcomes).fetchall())
@@ -164,7 +157,7 @@ class PostgresqlSession:
     def _missing(
         self, connection: Connection, outcomes: Sequence[Outcome], written: Written
     ) -> tuple[list[Outcome], list[Outcome]]:
-        missing = [outcome for outcome in outcomes if outcome.job_id not in written]
+        missing = [outcome for outcome in outcomes if (outcome.job_id, outcome.token) not in written]
         if not missing:
             return [], []
         held = self._held_tokens(connection, [outcome.job_id for outcome in missing])
@@ -242,6 +235,7 @@ class PostgresqlSession:
             connection.execute(f'LISTEN "{channel}"')
             connection.execute("SELECT pg_notify(%s, '')", [channel])
             self._is_session = any(connection.notifies(timeout=2, stop_after=1))
+            connection.prepare_threshold = ON_REQUEST if self._is_session else None
         return self._is_session
 
     def lie_down(self, queues: Sequence[str]) -> bool:
@@ -289,4 +283,7 @@ def _transaction(connection: Connection) -> Iterator[None]:
 
 
 def _written(rows: list[Any]) -> Written:
-    return {job_id: status if kind == "finish" else "dead" if kind == "bury" else None for job_id, kind, status in rows}
+    return {
+        (job_id, token): status if kind == "finish" else "dead" if kind == "bury" else None
+        for job_id, token, kind, status in rows
+    }

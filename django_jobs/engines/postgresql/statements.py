@@ -45,6 +45,10 @@ class PostgresqlStatements:
         with connection.cursor() as cursor:
             cursor.execute(query("wake"), {"queue": queue})
 
+    def begin_run(self, connection: BaseDatabaseWrapper) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+
     def complete_within(
         self,
         connection: BaseDatabaseWrapper,
@@ -61,8 +65,8 @@ class PostgresqlStatements:
             "token": token,
             "history_id": history_id,
             "duration_ms": duration_ms,
-            "result": json.dumps(result),
-            "metrics": json.dumps(metrics),
+            "result": None if result is None else json.dumps(result),
+            "metrics": None if metrics is None else json.dumps(metrics),
         }
         return _one(connection, "complete_within", parameters) is not None
 

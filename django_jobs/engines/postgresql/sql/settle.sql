@@ -1,6 +1,6 @@
 -- Write the outcomes of many runs: finish, reschedule or bury, all in one statement.
 -- In:    outcomes: a JSON array. kind is 'finish', 'again' or 'bury'.
--- Out:   a row for each run written: id, kind, status. An id that does not come back is busy (its row is locked) or lost.
+-- Out:   a row for each run written: id, token, kind, status. An id that does not come back is busy (its row is locked) or lost.
 -- Index: the primary key. No condition on status: the planner would walk the lease index with every leased and dead row in it.
 --        The token alone says that the row is ours.
 -- Race:  rows are picked with SKIP LOCKED, so one locked row stops nothing. A row renewed since the snapshot is followed to its
@@ -53,4 +53,4 @@ WITH given AS MATERIALIZED (
       FROM gone j JOIN verdict v ON v.id = j.id
      WHERE v.final = 'bury'
 )
-SELECT id, final, final_status FROM verdict
+SELECT id, token, final, final_status FROM verdict

@@ -1,0 +1,214 @@
+"""The portable session: a Django connection of its own, and an IMMEDIATE transaction for whatever writes.
+
+Nobody can wake it; instead it is asked often whether anybody else has committed anything. "Database is locked" is EngineUnavailable, and counts as lost contact:
+who holds a lease could not renew it meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import Error, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from django_jobs import clock
+from django_jobs.engines.protocol import (
+    MAX_RESCUED,
+    ClaimedJob,
+    ClaimRequest,
+    EngineConfig,
+    EngineUnavailable,
+    ExpiredLease,
+    Judge,
+    Renewal,
+    Staging,
+    Tick,
+)
+from django_jobs.engines.sanitising import Written, settle_piecewise
+from django_jobs.models import Job, JobStatus
+from django_jobs.outcomes import Outcome
+
+from . import staging
+from .claiming import anything_ready, claim, paused_queues
+from .connecting import commits_of_others, connect, is_locked, is_refusal, standing_in
+from .rows import chunks
+from .settling import settle
+
+logger = logging.getLogger("django_jobs.engine")
+
+
+class PortableSession:
+    peek_every: timedelta | None = timedelta(milliseconds=50)
+
+    def __init__(self, config: EngineConfig) -> None:
+        self.config = config
+        self.clock = clock.DatabaseClock()
+        self._connection: BaseDatabaseWrapper | None = None
+        self._in_contact_since: float | None = None
+        self._found_jobs = True
+        self._seen_commits = 0
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        self._in_contact_since = None
+        if connection is not None:
+            connection.close()
+
+    @contextmanager
+    def _available(self) -> Iterator[BaseDatabaseWrapper]:
+        if self._connection is None:
+            self._connection = connect(self.config.alias)
+        with standing_in(self._connection):
+            try:
+                yield self._connection
+            except Error as error:
+                self._in_contact_since = None
+                if not is_locked(error):
+                    self._connection.close()
+                raise EngineUnavailable(f"{type(error).__name__}: {error}") from error
+        if self._in_contact_since is None:
+            self._in_contact_since = clock.monotonic()
+
+    def _transaction(self) -> transaction.Atomic:
+        return transaction.atomic(using=self.config.alias)
+
+    # Claim, settle, renew
+
+    def tick(self, outcomes: Sequence[Outcome], claims: Sequence[ClaimRequest]) -> Tick:
+        with self._available() as connection:
+            written = self._settle_all(connection, outcomes) if outcomes else {}
+            try:
+                jobs = self._claim_all(connection, claims)
+            except Error as error:
+                if not outcomes:
+                    raise
+                logger.warning("Claiming failed: %s", error)
+                jobs = [[] for _ in claims]
+        lost = [outcome for outcome in outcomes if (outcome.job_id, outcome.token) not in written]
+        return Tick(written={job_id: status for (job_id, _), status in written.items()}, lost=lost, jobs=jobs)
+
+    def _settle_all(self, connection: BaseDatabaseWrapper, outcomes: Sequence[Outcome]) -> Written:
+        def settle_some(some: Sequence[Outcome]) -> Written:
+            with self._transaction():
+                return settle(connection, some, self.config.worker, clock.now())
+
+        try:
+            return settle_some(outcomes)
+        except Exception as error:
+            if not is_refusal(error):
+                raise
+            return settle_piecewise(outcomes, error, settle_some, is_refusal)
+
+    def _claim_all(
+        self, connection: BaseDatabaseWrapper, claims: Sequence[ClaimRequest]
+    ) -> list[list[ClaimedJob]]:
+        """An idle worker only looks: the write lock is for those who have something to write."""
+        if not claims:
+            return []
+        self._seen_commits = commits_of_others(connection)
+        queues = {queue for request in claims for queue in request.queues}
+        if not self._found_jobs and not anything_ready(self.config.alias, queues):
+            return [[] for _ in claims]
+        with self._transaction():
+            jobs = [claim(connection, request, self.config, clock.now()) for request in claims]
+        self._found_jobs = any(jobs)
+        return jobs
+
+    def renew(self, leases: Mapping[UUID, int]) -> Renewal:
+        cancelled: dict[UUID, bool] = {}
+        with self._available(), self._transaction():
+            until = clock.now() + self.config.lease
+            for chunk in chunks(leases):
+                held = Job.objects.using(self.config.alias).filter(id__in=chunk, lease_token__isnull=False)
+                ours = {
+                    job_id: cancel_requested_at is not None
+                    for job_id, token, cancel_requested_at in held.values_list(
+                        "id", "lease_token", "cancel_requested_at"
+                    )
+                    if token == leases[job_id]
+                }
+                held.filter(id__in=list(ours)).update(locked_until=until)
+                cancelled |= ours
+        return Renewal(
+            renewed=set(cancelled),
+            busy=set(),
+            lost=set(leases) - set(cancelled),
+            cancelled={job_id for job_id, asked in cancelled.items() if asked},
+        )
+
+    def show_progress(self, values: Mapping[UUID, tuple[int, Any]]) -> None:
+        with self._available(), self._transaction():
+            jobs = Job.objects.using(self.config.alias)
+            for job_id, (token, value) in values.items():
+                jobs.filter(id=job_id, lease_token=token).update(progress=value)
+
+    # Rescue and stage
+
+    def rescue(self, judge: Judge) -> Sequence[Outcome]:
+        with self._available() as connection:
+            if not self._in_contact_for(self.config.rescue_grace):
+                return []
+            expired = self._expired_leases()
+            if not expired.exists():
+                return []
+            with self._transaction():
+                outcomes = [judge(ExpiredLease(*row)) for row in expired[:MAX_RESCUED]]
+                settle(connection, outcomes, self.config.worker, clock.now())
+        return outcomes
+
+    def _in_contact_for(self, grace: timedelta) -> bool:
+        since = self._in_contact_since
+        return since is not None and clock.monotonic() - since >= grace.total_seconds()
+
+    def _expired_leases(self) -> Any:
+        leased = Job.objects.using(self.config.alias).filter(status=JobStatus.PROCESSING)
+        columns = ("id", "lease_token", "type", "attempts", "max_attempts", "locked_by")
+        return leased.filter(locked_until__lt=clock.now()).order_by("locked_until").values_list(*columns)
+
+    def stage(self) -> Staging:
+        with self._available() as connection:
+            return staging.stage(connection, clock.now())
+
+    def outstanding(self, queues: Sequence[str], horizon: timedelta) -> bool:
+        with self._available():
+            now = clock.now()
+            jobs = Job.objects.using(self.config.alias)
+            open_queues = set(queues) - paused_queues(self.config.alias, queues, now)
+            return (
+                jobs.filter(status=JobStatus.PROCESSING, queue__in=queues).exists()
+                or anything_ready(self.config.alias, open_queues)
+                or jobs.filter(
+                    status=JobStatus.SCHEDULED, queue__in=open_queues, run_at__lte=now + horizon
+                ).exists()
+            )
+
+    # Sleeping and waking
+
+    def wake(self, queue: str) -> None:
+        pass
+
+    def can_listen(self) -> bool:
+        return False
+
+    def lie_down(self, queues: Sequence[str]) -> bool:
+        return False
+
+    def get_up(self) -> None:
+        pass
+
+    def unfinished_writers(self) -> frozenset[int]:
+        return frozenset()
+
+    def fileno(self) -> int | None:
+        return None
+
+    def take_notification(self) -> bool:
+        """Has another connection committed since the last claim began to look?"""
+        with self._available() as connection:
+            seen, self._seen_commits = self._seen_commits, commits_of_others(connection)
+        return seen != self._seen_commits

@@ -1,0 +1,62 @@
+"""What becomes of outcomes that the database refuses.
+
+The bad one is found by halving, and recorded without its texts.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+from django_jobs.failure import Failure
+from django_jobs.outcomes import Buried, Finished, Outcome, Rescheduled
+
+logger = logging.getLogger("django_jobs.engine")
+
+# Job id and token to final status, or to None if the job goes on.
+Written = dict[tuple[UUID, int], str | None]
+
+LONGEST_DURATION_MS = 2**31 - 1
+LONGEST_DELAY = timedelta(days=366)
+
+
+def settle_piecewise(
+    outcomes: Sequence[Outcome],
+    error: Exception,
+    settle: Callable[[Sequence[Outcome]], Written],
+    is_refusal: Callable[[Exception], bool],
+) -> Written:
+    """``error`` met these outcomes together: halve until the bad one is alone, and record it sanitised."""
+    if len(outcomes) == 1:
+        logger.error("The outcome of job %s is recorded without its texts: %s", outcomes[0].job_id, error)
+        return settle([sanitised(outcomes[0])])
+    middle = len(outcomes) // 2
+    written: Written = {}
+    for half in (outcomes[:middle], outcomes[middle:]):
+        try:
+            written |= settle(half)
+        except Exception as refusal:
+            if not is_refusal(refusal):
+                raise
+            written |= settle_piecewise(half, refusal, settle, is_refusal)
+    return written
+
+
+def sanitised(outcome: Outcome) -> Outcome:
+    """The same ending, without anything the handler wrote, and with numbers that every column can hold."""
+    failure = Failure.of("Unrecordable", "The database refused to store this run's result or error.")
+    duration = min(max(outcome.duration_ms, 0), LONGEST_DURATION_MS)
+    match outcome:
+        case Finished():
+            return replace(outcome, result=None, metrics=None, failure=failure, duration_ms=duration)
+        case Rescheduled():
+            return replace(
+                outcome, delay=min(outcome.delay, LONGEST_DELAY), failure=failure, duration_ms=duration
+            )
+        case Buried():
+            return replace(
+                outcome, failure=failure, reason="unrecordable", fingerprint="", duration_ms=duration
+            )

@@ -1,0 +1,79 @@
+"""Shows this process to people: its row in ``workers`` and its counts of ended runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.db import connections
+from django.db.models.functions import Now
+
+from django_jobs import clock
+from django_jobs.engines.protocol import Session
+from django_jobs.models import JobCount, Worker
+
+from .counts import Count, Counts, Key
+
+
+class Reporter:
+    """``running`` tells how many jobs the process holds now.
+
+    A minute's counts are written as they stand, again and again: nothing is added up in the database, so a report that is repeated
+    changes nothing.
+    """
+
+    name = "reporter"
+    pause = timedelta(seconds=10)
+
+    def __init__(self, row: Worker, alias: str, running: Callable[[], int], counts: Counts) -> None:
+        self._row = row
+        self._alias = alias
+        self._running = running
+        self._counts = counts
+        self._registered = False
+
+    def run_once(self, session: Session) -> int:
+        return self._report()
+
+    def close(self, session: Session) -> None:
+        self._report(stopped_at=Now())
+
+    def _report(self, **more: object) -> int:
+        try:
+            self._show_worker(**more)
+            return self._write_counts()
+        finally:
+            connections[self._alias].close()
+
+    def _show_worker(self, **more: object) -> None:
+        if not self._registered:
+            self._row.save(using=self._alias, force_insert=True)
+            self._registered = True
+        mine = Worker.objects.using(self._alias).filter(pk=self._row.pk)
+        mine.update(running=self._running(), last_seen_at=Now(), **more)
+
+    def _write_counts(self) -> int:
+        counts = self._counts.snapshot()
+        rows = [self._count_row(key, count) for key, count in counts.items()]
+        JobCount.objects.using(self._alias).bulk_create(
+            rows,
+            update_conflicts=True,
+            unique_fields=["minute", "process", "queue", "type", "outcome"],
+            update_fields=["count", "total_ms", "histogram"],
+        )
+        this_minute = clock.now().replace(second=0, microsecond=0)
+        self._counts.forget(key for key in counts if key[0] < this_minute)
+        return len(rows)
+
+    def _count_row(self, key: Key, count: Count) -> JobCount:
+        minute, queue, type_name, outcome = key
+        return JobCount(
+            minute=minute,
+            process=self._row.pk,
+            queue=queue,
+            type=type_name,
+            outcome=outcome,
+            count=count.count,
+            total_ms=count.total_ms,
+            histogram=count.histogram,
+        )

@@ -1,0 +1,116 @@
+"""``manage.py runjobworker``: run jobs until told to stop."""
+
+from __future__ import annotations
+
+from argparse import RawDescriptionHelpFormatter
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError, connections
+from django.db.migrations.executor import MigrationExecutor
+
+from django_jobs.conf import get_settings
+from django_jobs.exceptions import ConfigurationError, DjangoJobsError
+from django_jobs.registry import registry
+from django_jobs.worker.process import WorkerOptions, WorkerProcess
+from django_jobs.worker.queue_list import parse_queues
+
+HELP = """\
+Run jobs until SIGTERM or SIGINT.
+
+  manage.py runjobworker
+      every queue of DJANGO_JOBS["QUEUES"], sharing 10 slots
+  manage.py runjobworker --queues urgent:5,default:40,bulk
+      5 slots only for urgent, 40 only for default; bulk has --concurrency slots
+  manage.py runjobworker --drain --drain-horizon 30
+      end when nothing is pending, running or due within 30 s: for demos, tests and batch jobs
+
+The first signal stops claiming, hands unstarted jobs back and waits for running ones, up to --shutdown-timeout seconds; what still
+runs then is handed back too, its attempt refunded. A second signal does that at once. Give your process manager a longer kill delay
+than --shutdown-timeout.
+
+Exit codes: 0 stopped or drained; 1 wrong arguments or settings, or no usable database at the start; 70 threads were stuck in
+handlers that overran their time-out, so start a new process.
+"""
+
+
+class Command(BaseCommand):
+    help = HELP
+    requires_system_checks = []
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        return super().create_parser(prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--queues",
+            default="",
+            metavar="NAME[:SLOTS],…",
+            help="Queues to serve, each with slots of its own or sharing --concurrency. Default: all.",
+        )
+        parser.add_argument("--concurrency", type=int, metavar="N", help="Slots of the queues without their own.")
+        parser.add_argument("--drain", action="store_true", help="End when there is nothing left to do.")
+        parser.add_argument(
+            "--drain-horizon", type=float, default=0, metavar="SECONDS", help="With --drain: wait for jobs due within this time."
+        )
+        parser.add_argument(
+            "--shutdown-timeout", type=float, metavar="SECONDS", help="How long to wait for running jobs when stopping."
+        )
+        parser.add_argument(
+            "--no-scheduler", action="store_true", help="Run no maintenance here: another process stages, rescues and fires."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            worker = WorkerProcess(self._options(options))
+        except ConfigurationError as error:
+            raise CommandError(str(error)) from error
+        self._check_database()
+        if options["verbosity"]:
+            self._say_hello(worker)
+        code = worker.run()
+        if code:
+            raise CommandError(
+                "Threads were stuck in handlers that overran their time-out; their jobs are retried elsewhere. Start a new process.",
+                returncode=code,
+            )
+
+    def _options(self, options: dict[str, Any]) -> WorkerOptions:
+        settings = get_settings()
+        for name in ("drain_horizon", "shutdown_timeout"):
+            if options[name] is not None and options[name] < 0:
+                raise CommandError(f"--{name.replace('_', '-')} must be zero or more seconds.")
+        if options["drain_horizon"] and not options["drain"]:
+            raise CommandError("--drain-horizon needs --drain.")
+        try:
+            groups = parse_queues(options["queues"], options["concurrency"] or settings.concurrency)
+        except DjangoJobsError as error:
+            raise CommandError(str(error)) from error
+        timeout = options["shutdown_timeout"]
+        return WorkerOptions(
+            groups=groups,
+            drain=timedelta(seconds=options["drain_horizon"]) if options["drain"] else None,
+            shutdown_timeout=None if timeout is None else timedelta(seconds=timeout),
+            maintenance=not options["no_scheduler"],
+        )
+
+    def _check_database(self) -> None:
+        alias = get_settings().database
+        try:
+            executor = MigrationExecutor(connections[alias])
+            plan = executor.migration_plan([n for n in executor.loader.graph.leaf_nodes() if n[0] == "django_jobs"])
+        except DatabaseError as error:
+            raise CommandError(f"The jobs database (alias {alias!r}) cannot be used: {str(error).strip()}") from error
+        finally:
+            connections[alias].close()
+        if plan:
+            database = "" if alias == "default" else f" --database {alias}"
+            raise CommandError(
+                f"{len(plan)} migrations of django_jobs are not applied to alias {alias!r}. Run: manage.py migrate{database}"
+            )
+
+    def _say_hello(self, worker: WorkerProcess) -> None:
+        self.stdout.write(f"{worker.describe()}; {len(list(registry))} job types.")
+        if worker.options.drain is None:
+            self.stdout.write("Stop it with Ctrl-C or SIGTERM.")

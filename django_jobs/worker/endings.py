@@ -1,0 +1,157 @@
+"""What becomes of a run: from what the handler returned or raised to an outcome. Decides; writes nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from random import uniform
+from typing import Any
+
+from django_jobs.conf import get_settings
+from django_jobs.engines.protocol import ClaimedJob, ExpiredLease
+from django_jobs.exceptions import Bury, Cancel, Retry, RunTimedOut, Snooze, WorkerLost
+from django_jobs.failure import Failure
+from django_jobs.fingerprint import fingerprint
+from django_jobs.outcomes import Buried, BuriedReason, Finished, Outcome, Rescheduled
+from django_jobs.policy import LONGEST_DELAY
+from django_jobs.registry import registry
+from django_jobs.storable import clean_json
+
+from .running import Run
+
+UNTAKEN_SECONDS = 30.0
+HAND_BACK_DELAY = timedelta(seconds=2)
+
+
+def succeeded(run: Run, result: object) -> Finished:
+    return Finished(
+        job_id=run.job.id,
+        token=run.job.token,
+        duration_ms=run.duration_ms,
+        result=None if result is None else clean_json(result),
+        metrics=run.metrics,
+    )
+
+
+def failed(run: Run, error: BaseException) -> Outcome:
+    """What a handler's exception means. Never raises."""
+    match error:
+        case Snooze():
+            return _again(run, _bounded(error.for_), refund=True)
+        case Cancel():
+            return Finished(
+                job_id=run.job.id,
+                token=run.job.token,
+                status="cancelled",
+                duration_ms=run.duration_ms,
+                metrics=run.metrics,
+                failure=Failure.capture(error),
+            )
+        case Bury():
+            return _bury(run, "buried_by_handler", Failure.capture(error))
+        case RunTimedOut():
+            # A thread cannot be stopped: leave it the grace to end before the job may start elsewhere.
+            return _retry(run, error, "timeout", at_least=get_settings().timeout_grace)
+        case Retry(after=timedelta() as wish):
+            return _retry(run, error, "exhausted", exactly=_bounded(wish))
+    return _retry(run, error, "exhausted")
+
+
+def _retry(
+    run: Run,
+    error: BaseException,
+    reason: BuriedReason,
+    *,
+    at_least: timedelta = timedelta(0),
+    exactly: timedelta | None = None,
+) -> Outcome:
+    failure = Failure.capture(error)
+    if run.job.attempt >= run.job.max_attempts:
+        return _bury(run, reason, failure)
+    delay = exactly if exactly is not None else _delay(run.job.type, run.job.attempt, error)
+    return _again(run, max(delay, at_least), failure=failure)
+
+
+def _delay(type_name: str, attempt: int, error: BaseException | None) -> timedelta:
+    job_type = registry.find(type_name)
+    return job_type.delay_after(attempt, error) if job_type else get_settings().retry.delay(attempt)
+
+
+def _again(run: Run, delay: timedelta, *, failure: Failure | None = None, refund: bool = False) -> Rescheduled:
+    return Rescheduled(
+        job_id=run.job.id,
+        token=run.job.token,
+        delay=delay,
+        duration_ms=run.duration_ms,
+        failure=failure,
+        refund=refund,
+    )
+
+
+def _bury(run: Run, reason: BuriedReason, failure: Failure) -> Buried:
+    return Buried(
+        job_id=run.job.id,
+        token=run.job.token,
+        duration_ms=run.duration_ms,
+        reason=reason,
+        failure=failure,
+        fingerprint=fingerprint(run.job.type, failure.error_type, failure.message),
+    )
+
+
+def _bounded(delay: Any) -> timedelta:
+    """A handler's own delay, made safe: a number is seconds, and nothing is below zero or above 366 days."""
+    if isinstance(delay, int | float) and abs(delay) <= LONGEST_DELAY.total_seconds():
+        delay = timedelta(seconds=delay)
+    return min(max(delay, timedelta(0)), LONGEST_DELAY) if isinstance(delay, timedelta) else timedelta(0)
+
+
+def timed_out(run: Run) -> RunTimedOut:
+    limit = run.job_type and run.job_type.time_limit
+    return RunTimedOut(f"The run took longer than its time-out of {limit}.")
+
+
+def untaken(run: Run, reason: BuriedReason, explanation: str) -> Outcome:
+    """This build has no handler for the job, or not with this payload; another build may have."""
+    if run.job.given_up:
+        return _bury(run, reason, Failure.of("Untaken", explanation))
+    return Rescheduled(
+        job_id=run.job.id,
+        token=run.job.token,
+        delay=timedelta(seconds=uniform(0.5, 1.5) * UNTAKEN_SECONDS),  # noqa: S311
+        failure=Failure.of("Untaken", explanation),
+        refund=True,
+        untaken=True,
+    )
+
+
+def undecodable(run: Run, explanation: str) -> Buried:
+    return _bury(run, "bad_payload", Failure.of("UndecodablePayload", explanation))
+
+
+def handed_back(job: ClaimedJob, delay: timedelta = timedelta(0)) -> Rescheduled:
+    """The process stops, or has no slot for it: as if it had never been claimed."""
+    return Rescheduled(job_id=job.id, token=job.token, delay=delay, refund=True)
+
+
+def lost(lease: ExpiredLease) -> Outcome:
+    """A run whose lease ran out. Judged by the row; the type's policy is used where this build knows it."""
+    job_type = registry.find(lease.type)
+    failure = Failure.of(
+        f"{WorkerLost.__module__}.{WorkerLost.__qualname__}",
+        f"Attempt {lease.attempt} was lost: worker {lease.worker} did not renew its lease.",
+    )
+    if lease.attempt >= lease.max_attempts or (job_type is not None and job_type.on_lost == "bury"):
+        return Buried(
+            job_id=lease.job_id,
+            token=lease.token,
+            reason="worker_lost",
+            failure=failure,
+            fingerprint=fingerprint(lease.type, failure.error_type, ""),
+        )
+    return Rescheduled(
+        job_id=lease.job_id,
+        token=lease.token,
+        delay=_delay(lease.type, lease.attempt, None),
+        failure=failure,
+        lost=True,
+    )

@@ -1,0 +1,179 @@
+"""Runs one job: decode, call, judge. Whatever happens in between, decoding included, ends as this job's outcome.
+
+Each run gets an empty ``contextvars.Context``, so no request id, language, time zone or user of another run is seen in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from contextvars import Context
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext
+from django.db import DatabaseError, connections, transaction
+
+from django_jobs.conf import get_settings
+from django_jobs.context import adopt_context
+from django_jobs.engines import statements
+from django_jobs.exceptions import InvalidPayload, LeaseLost, TransactionLeftOpen
+from django_jobs.ids import uuid7_hex
+from django_jobs.models import Job
+from django_jobs.outcomes import Outcome, Settled
+from django_jobs.payload import UndecodablePayload
+from django_jobs.storable import clean_json
+
+from .endings import HAND_BACK_DELAY, failed, handed_back, succeeded, timed_out, undecodable, untaken
+from .hygiene import close_connections, leftovers, tidy_connections
+from .running import Run, RunningJob
+
+logger = logging.getLogger("django_jobs.worker")
+
+Ended = Outcome | Settled | None
+Call = Callable[[], Any]
+
+
+class Executor:
+    """``milliseconds`` tells the database's time, for the history rows that atomic runs write themselves.
+
+    ``pause`` waits between questions while the database is away; it returns True when the process must end.
+    """
+
+    def __init__(self, milliseconds: Callable[[], int], pause: Callable[[], bool]) -> None:
+        self._milliseconds = milliseconds
+        self._pause = pause
+
+    def run(self, run: Run) -> Ended:
+        """Run a ``def`` handler in this thread. None: the lease is lost, there is nothing to write. Never raises."""
+        try:
+            return Context().run(self._run_here, run)
+        except BaseException as error:  # noqa: BLE001 - whatever a handler raises ends its job, not this thread
+            return _ending(run, error)
+
+    def _run_here(self, run: Run) -> Ended:
+        call = _prepared(run)
+        if not callable(call):
+            return call
+        tidy_connections()
+        try:
+            if run.job_type is not None and run.job_type.atomic:
+                return self._run_atomic(run, call)
+            result = call()
+            if left := leftovers():
+                raise TransactionLeftOpen(f"The handler returned with {left}: its writes are rolled back.")
+            return succeeded(run, result)
+        finally:
+            leftovers()
+            tidy_connections()
+
+    async def run_async(self, run: Run) -> Ended:
+        """Run an ``async def`` handler, in a task that was given an empty context. Never raises."""
+        try:
+            call = _prepared(run)
+            if not callable(call):
+                return call
+            async with ThreadSensitiveContext() as context:
+                run.coroutine = call()
+                try:
+                    result = await run.coroutine
+                finally:
+                    _retire_thread(context)
+            return succeeded(run, result)
+        except BaseException as error:  # noqa: BLE001
+            return _ending(run, error)
+
+    def _run_atomic(self, run: Run, call: Call) -> Ended:
+        """Promise P10: the handler's writes and the completion commit together, or neither does."""
+        alias = get_settings().database
+        connection, engine = connections[alias], statements(alias)
+        committed: list[bool] = []
+        completed = False
+        try:
+            with transaction.atomic(using=alias, durable=True):
+                engine.begin_run(connection)
+                transaction.on_commit(lambda: committed.append(True), using=alias)
+                result = call()
+                if connection.get_rollback():
+                    raise TransactionLeftOpen(_ROLLED_BACK)
+                self._complete(run, result)
+                completed = True
+        except BaseException:
+            if committed:
+                logger.exception("Job %s (%s) is done, but a hook after its commit failed.", run.job.id, run.job.type)
+            elif not completed or not self._has_committed(run):
+                raise
+        return Settled(job_id=run.job.id, token=run.job.token, duration_ms=run.duration_ms)
+
+    def _complete(self, run: Run, result: object) -> None:
+        alias = get_settings().database
+        done = statements(alias).complete_within(
+            connections[alias],
+            run.job.id,
+            run.job.token,
+            history_id=UUID(uuid7_hex(self._milliseconds())),
+            duration_ms=run.duration_ms,
+            result=None if result is None else clean_json(result),
+            metrics=run.metrics,
+        )
+        if not done:
+            run.lost = True
+            raise LeaseLost(f"Job {run.job.id}: attempt {run.job.attempt} no longer holds the lease; rolled back.")
+
+    def _has_committed(self, run: Run) -> bool:
+        """The COMMIT was refused, or its answer lost: the row tells. Asked until there is an answer or the process ends."""
+        alias = get_settings().database
+        while True:
+            try:
+                connections[alias].close()
+                return not Job.objects.using(alias).filter(pk=run.job.id, lease_token=run.job.token).exists()
+            except DatabaseError:
+                logger.exception("Job %s: whether its transaction committed is not known yet.", run.job.id)
+                if self._pause():
+                    raise
+
+
+_ROLLED_BACK = (
+    "The handler swallowed a database error inside its transaction, so Django rolled all of it back. "
+    "Put transaction.atomic() around the statement that may fail, or let the error out."
+)
+
+
+def _prepared(run: Run) -> Call | Outcome:
+    """The handler with its arguments bound, in the job's context; or what becomes of a job that this build cannot take."""
+    job_type = run.job_type
+    if job_type is None:
+        return untaken(run, "no_handler", f"This worker has no handler registered as {run.job.type!r}.")
+    try:
+        arguments = job_type.signature.decode(run.job.payload)
+    except UndecodablePayload as error:
+        return undecodable(run, str(error))
+    except InvalidPayload as error:
+        return untaken(run, "bad_payload", str(error))
+    if run.job.context != "{}":
+        adopt_context(json.loads(run.job.context))
+    if job_type.signature.wants_run:
+        return partial(job_type.handler, RunningJob(run), **arguments)
+    return partial(job_type.handler, **arguments)
+
+
+def _retire_thread(context: Any) -> None:
+    """End the thread that served this run's ORM calls, without waiting for a call that may still be going on in it."""
+    thread = SyncToAsync.context_to_thread_executor.pop(context, None)
+    if thread is not None:
+        thread.submit(close_connections)
+        thread.shutdown(wait=False)
+
+
+def _ending(run: Run, error: BaseException) -> Ended:
+    if run.lost and isinstance(error, LeaseLost | asyncio.CancelledError):
+        logger.warning("Job %s (%s), attempt %d: the lease is lost.", run.job.id, run.job.type, run.job.attempt)
+        return None
+    if isinstance(error, asyncio.CancelledError) and run.stopping == "timeout":
+        error = timed_out(run)
+    if isinstance(error, asyncio.CancelledError) and run.stopping == "shutdown":
+        return handed_back(run.job, HAND_BACK_DELAY)
+    return failed(run, error)

@@ -1,0 +1,54 @@
+"""Django's database connections around a run: nothing stale before it, nothing left open after it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from django.db import DatabaseError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+
+def tidy_connections() -> None:
+    """Close what is unusable or past CONN_MAX_AGE, and give pooled connections back. For the thread that calls."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            _tidy(connection)
+
+
+def _tidy(connection: BaseDatabaseWrapper) -> None:
+    if connection.settings_dict["OPTIONS"].get("pool"):
+        connection.close()
+    else:
+        connection.close_if_unusable_or_obsolete()
+
+
+def close_connections() -> None:
+    for connection in connections.all(initialized_only=True):
+        connection.close()
+
+
+def leftovers() -> str:
+    """What a handler left behind on this thread's connections, in words; empty if nothing. Cleans it up.
+
+    A connection with an open transaction is thrown away: what was written on it is rolled back by the server.
+    """
+    found = []
+    for connection in connections.all(initialized_only=True):
+        if left := _left_open(connection):
+            found.append(f"{left} on {connection.alias!r}")
+            _discard(connection)
+    return " and ".join(found)
+
+
+def _left_open(connection: BaseDatabaseWrapper) -> str:
+    if connection.in_atomic_block:
+        return "an atomic block that was entered but not left"
+    if connection.connection is not None and not connection.get_autocommit():
+        return "a transaction begun by set_autocommit(False)"
+    return ""
+
+
+def _discard(connection: BaseDatabaseWrapper) -> None:
+    with suppress(DatabaseError):
+        connection.close()
+    del connections[connection.alias]

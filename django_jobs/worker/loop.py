@@ -1,0 +1,347 @@
+"""The engine loop: settle what ended, claim for what is free, wait for the next event.
+
+One thread, one connection. Outcomes gather while a tick is under way, so a busy process settles hundreds in one statement and an
+idle one settles each at once. An outcome leaves the loop only when it is written or its lease is known to be lost; while the
+database is away it waits here, its lease renewed, and the loop tries again with growing pauses.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+
+from django_jobs import clock
+from django_jobs.engines.protocol import ClaimedJob, ClaimRequest, EngineUnavailable, Session, Tick
+from django_jobs.outcomes import Outcome, Settled
+from django_jobs.registry import registry
+
+from django_jobs.maintenance.counts import Counts
+from .dispatcher import Dispatcher
+from .endings import HAND_BACK_DELAY, handed_back
+from .executor import Ended
+from .held import Held
+from .overruns import LOOK_SECONDS, Overruns
+from .poke import Poke
+from .reporting import final_status, log_run
+from .running import Run
+from .slots import Slots
+from .wake import Sleeper
+
+logger = logging.getLogger("django_jobs.worker")
+
+MOST_OUTCOMES = 1000
+STALE_SECONDS = 1.0
+PROGRESS_SECONDS = 2.0
+DRAIN_POLL = 0.1
+CANCEL_SECONDS = 0.5
+WAKE_NEXT_SECONDS = 0.1
+FIRST_BACKOFF, LAST_BACKOFF = 0.1, 5.0
+
+
+class Loop:
+    """``drain``: end when nothing is left for these queues within the horizon; None: go on until ``stop``."""
+
+    def __init__(
+        self,
+        *,
+        session: Session,
+        groups: Sequence[Slots],
+        held: Held,
+        counts: Counts,
+        dispatcher: Dispatcher,
+        sleeper: Sleeper,
+        poke: Poke,
+        overruns: Overruns,
+        drain: timedelta | None = None,
+        shutdown_timeout: timedelta = timedelta(seconds=30),
+    ) -> None:
+        self.session = session
+        self.groups = groups
+        self.held = held
+        self.counts = counts
+        self.dispatcher = dispatcher
+        dispatcher.post = self.post
+        self.sleeper = sleeper
+        self.poke = poke
+        self.overruns = overruns
+        self.drain = drain
+        self.shutdown_timeout = shutdown_timeout.total_seconds()
+        self._inbox: deque[tuple[Run, Ended]] = deque()
+        self._unsettled: list[Outcome] = []
+        self._stop_asked = 0
+        self._stopping_since: float | None = None
+        self._handed_back = False
+        self._cancelled_at: float | None = None
+        self._backoff = 0.0
+        self._retry_at = 0.0
+        self._wait = 0.0
+        self._next_progress = 0.0
+        self._next_wake = 0.0
+        self._rotation = 0
+
+    # From other threads
+
+    def post(self, run: Run, outcome: Ended) -> None:
+        self._inbox.append((run, outcome))
+        self.poke.poke()
+
+    def stop(self) -> None:
+        """Ask to end: first gracefully, a second time at once. Safe in a signal handler."""
+        self._stop_asked += 1
+        self.poke.poke()
+
+    # The loop
+
+    def run(self) -> None:
+        while True:
+            self._stop_if_asked()
+            self._tend()
+            self._turn()
+            if self._finished():
+                return
+            self._pause()
+
+    def _turn(self) -> None:
+        """One tick, if there is anything to settle or to claim for."""
+        if self._backoff and clock.monotonic() < self._retry_at and not self._handed_back:
+            self._wait = self._retry_at - clock.monotonic()
+            return
+        outcomes = self._gather()
+        claims = self._claims()
+        try:
+            if claims:
+                self.sleeper.before_claim()
+            tick = self.session.tick(outcomes, claims) if outcomes or claims else Tick()
+        except EngineUnavailable as error:
+            self._unsettled = outcomes
+            self._back_off(error)
+            return
+        self._recover()
+        self._unsettled = list(tick.busy)
+        self._close_books(outcomes, tick)
+        for claim, jobs in zip(claims, tick.jobs, strict=True):
+            self._accept(claim, jobs)
+        self._plan(claims, tick)
+
+    def _gather(self) -> list[Outcome]:
+        """Outcomes to write. Runs whose handler's transaction settled them, or that lost their lease, are closed here."""
+        outcomes = self._unsettled
+        while self._inbox and len(outcomes) < MOST_OUTCOMES:
+            run, outcome = self._inbox.popleft()
+            match outcome:
+                case None:
+                    self.held.remove(run.job.id, run.job.token)
+                    self._count(run, "lost", run.duration_ms)
+                case Settled():
+                    self.held.remove(run.job.id, run.job.token)
+                    self._book(run, outcome, "succeeded")
+                case _:
+                    outcomes.append(outcome)
+        return outcomes
+
+    def _claims(self) -> list[ClaimRequest]:
+        if self._stopping_since is not None:
+            return []
+        suspects = 0 if self.held.suspects() else 1
+        claims = []
+        self._rotation += 1
+        for group in self.groups:
+            wanted = group.wanted()
+            if wanted:
+                turn = self._rotation % len(group.queues)
+                queues = group.queues[turn:] + group.queues[:turn]
+                claims.append(ClaimRequest(queues=queues, limit=wanted, suspects=suspects))
+                suspects = 0
+        return claims
+
+    def _accept(self, claim: ClaimRequest, jobs: Sequence[ClaimedJob]) -> None:
+        if not jobs:
+            return
+        group = next(group for group in self.groups if claim.queues[0] in group.queues)
+        group.prefetch.saw(jobs)
+        runs = [Run(job, registry.find(job.type)) for job in jobs]
+        self.held.add(group, runs)
+        group.add(runs)
+        self.dispatcher.fill(group)
+        if len(jobs) == claim.limit:
+            self._wake_another(jobs[-1].queue)
+
+    def _wake_another(self, queue: str) -> None:
+        """This claim came back full, so there may be work for another process."""
+        if clock.monotonic() >= self._next_wake:
+            self._next_wake = clock.monotonic() + WAKE_NEXT_SECONDS
+            with suppress(EngineUnavailable):
+                self.session.wake(queue)
+
+    # Books
+
+    def _close_books(self, outcomes: Sequence[Outcome], tick: Tick) -> None:
+        busy = {outcome.job_id for outcome in tick.busy}
+        lost = {outcome.job_id for outcome in tick.lost}
+        for outcome in outcomes:
+            if outcome.job_id in busy:
+                continue
+            held = self.held.remove(outcome.job_id, outcome.token)
+            if held is None:
+                continue
+            run = held[1]
+            if outcome.job_id in lost:
+                self._lost(run)
+            else:
+                self._book(run, outcome, final_status(outcome, tick.written[outcome.job_id]))
+
+    def _book(self, run: Run, outcome: Outcome | Settled, status: str) -> None:
+        self._count(run, status, outcome.duration_ms)
+        log_run(run, outcome, status)
+
+    def _lost(self, run: Run) -> None:
+        logger.warning(
+            "Job %s (%s), attempt %d: its outcome changed nothing, because the lease is lost or the job is settled already.",
+            run.job.id,
+            run.job.type,
+            run.job.attempt,
+        )
+        self._count(run, "lost", run.duration_ms)
+
+    def _count(self, run: Run, status: str, duration_ms: int) -> None:
+        self.counts.add(run.job.queue, run.job.type, status, duration_ms)
+
+    # Waiting
+
+    def _plan(self, claims: Sequence[ClaimRequest], tick: Tick) -> None:
+        """Decide how long to wait for an event."""
+        full = any(len(jobs) == claim.limit for claim, jobs in zip(claims, tick.jobs, strict=True))
+        if self._unsettled and not tick.busy:
+            self._wait = 0.0
+        elif full:
+            self._wait = 0.0 if any(group.has_free for group in self.groups) else LAST_BACKOFF
+        elif self.drain is not None:
+            self._wait = DRAIN_POLL
+        else:
+            self._wait = self._sleep(found=any(tick.jobs))
+        if tick.busy:
+            self._wait = min(max(self._wait, FIRST_BACKOFF), 1.0)
+
+    def _sleep(self, *, found: bool) -> float:
+        if self._stopping_since is not None:
+            return DRAIN_POLL
+        queues = [queue for group in self.groups if group.has_free for queue in group.queues]
+        try:
+            return self.sleeper.after_claim(found=found, queues=queues)
+        except EngineUnavailable as error:
+            self._back_off(error)
+            return self._wait
+
+    def _pause(self) -> None:
+        wait = self._wait
+        if self._inbox and not self._backoff:
+            wait = 0.0
+        if self._stopping_since is not None:
+            wait = min(wait, DRAIN_POLL)
+        if len(self.held):
+            wait = min(wait, LOOK_SECONDS)
+        peek = self.session.peek_every
+        if peek is not None and self.drain is None:
+            wait = min(wait, peek.total_seconds())
+        notified = self.poke.wait(self.session.fileno() if not self._backoff else None, wait)
+        if notified or peek is not None:
+            self._answer_notification()
+
+    def _answer_notification(self) -> None:
+        try:
+            if self.session.take_notification():
+                self.sleeper.get_up()
+        except EngineUnavailable as error:
+            self._back_off(error)
+
+    def _back_off(self, error: EngineUnavailable) -> None:
+        if not self._backoff:
+            logger.error("The jobs database is not available; jobs go on running, and this is tried again: %s", error)
+        self._backoff = min(max(self._backoff * 2, FIRST_BACKOFF), LAST_BACKOFF)
+        self._wait = self._backoff
+        self._retry_at = clock.monotonic() + self._backoff
+        self.sleeper.forget()
+
+    def _recover(self) -> None:
+        if self._backoff:
+            logger.warning("The jobs database is available again.")
+            self._backoff = 0.0
+
+    # Tending
+
+    def _tend(self) -> None:
+        """What has to be looked at from time to time while jobs run."""
+        for slots, run, outcome in self.overruns.look(self.held):
+            self.dispatcher.give_up(slots, run, outcome)
+        if self.overruns.stuck and self._stopping_since is None:
+            logger.error("%d threads are stuck in handlers that overran their time-out: ending this process.", self.overruns.stuck)
+            self.stop()
+        for group in self.groups:
+            if group.stale(STALE_SECONDS):
+                self._give_unstarted_back(group)
+        self._show_progress()
+
+    def _give_unstarted_back(self, group: Slots) -> None:
+        self._unsettled += [handed_back(run.job) for run in group.withdraw()]
+
+    def _show_progress(self) -> None:
+        now = clock.monotonic()
+        if now < self._next_progress or not len(self.held):
+            return
+        self._next_progress = now + PROGRESS_SECONDS
+        fresh = {}
+        for _, run in self.held.snapshot():
+            progress = run.progress
+            if progress is not run.shown:
+                run.shown = progress
+                fresh[run.job.id] = (run.job.token, progress)
+        if fresh:
+            with suppress(EngineUnavailable):
+                self.session.show_progress(fresh)
+
+    # Ending
+
+    def _stop_if_asked(self) -> None:
+        if not self._stop_asked or self._handed_back:
+            return
+        now = clock.monotonic()
+        if self._stopping_since is None:
+            self._stopping_since = now
+            logger.info("Stopping: no more claims; %d jobs are held.", len(self.held))
+            for group in self.groups:
+                self._give_unstarted_back(group)
+        if self._cancelled_at is None and (self._stop_asked > 1 or now - self._stopping_since >= self.shutdown_timeout):
+            self._cancelled_at = now
+            for _, run in self.held.snapshot():
+                run.ask_to_stop("shutdown")
+        if self._cancelled_at is not None and (now - self._cancelled_at >= CANCEL_SECONDS or not self._cancellable()):
+            self._hand_back()
+
+    def _cancellable(self) -> bool:
+        return any(run.stop is not None and not run.ended for _, run in self.held.snapshot())
+
+    def _hand_back(self) -> None:
+        """The last statement before the end: what still runs goes to others, a little later, its attempt refunded."""
+        self._handed_back = True
+        for slots, run in self.held.snapshot():
+            if slots.give_back(run):
+                logger.warning("Job %s (%s) has not ended in time and is handed back.", run.job.id, run.job.type)
+                self._unsettled.append(handed_back(run.job, HAND_BACK_DELAY))
+
+    def _finished(self) -> bool:
+        if self._inbox or self._unsettled:
+            return self._handed_back and self._backoff >= LAST_BACKOFF
+        if self._stopping_since is not None:
+            return not len(self.held)
+        return self.drain is not None and not len(self.held) and not self._outstanding(self.drain)
+
+    def _outstanding(self, horizon: timedelta) -> bool:
+        queues = [queue for group in self.groups for queue in group.queues]
+        try:
+            return self.session.outstanding(queues, horizon)
+        except EngineUnavailable as error:
+            self._back_off(error)
+            return True

@@ -1,0 +1,72 @@
+"""Runs that take too long, and an event loop that stands still. Looked for by the loop, from time to time.
+
+An async run past its time-out is cancelled; it has the grace to end. A thread cannot be stopped: its slot is given up at once, its
+job is retried no earlier than the grace, and if the thread has not ended by then it is stuck and the process must be replaced.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+
+from django_jobs import clock
+from django_jobs.outcomes import Outcome
+
+from .endings import failed, timed_out
+from .held import Held
+from .running import Run
+from .slots import Slots
+from .tasks import Tasks
+
+logger = logging.getLogger("django_jobs.worker")
+
+LOOK_SECONDS = 0.25
+BLOCKED_SECONDS = 2.0
+
+
+class Overruns:
+    def __init__(self, tasks: Tasks, grace: timedelta) -> None:
+        self._tasks = tasks
+        self._grace = grace.total_seconds()
+        self._next_look = 0.0
+        self._next_complaint = 0.0
+        self._given_up: list[Run] = []
+
+    def look(self, held: Held) -> Iterator[tuple[Slots, Run, Outcome]]:
+        """Yields the runs to give up on, with their outcome. At most every LOOK_SECONDS."""
+        now = clock.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + LOOK_SECONDS
+        self._complain_of_blocked_loop(now)
+        for slots, run in held.snapshot():
+            if run.deadline is not None and now > run.deadline and not run.ended and self._is_over(run, now):
+                self._given_up.append(run)
+                yield slots, run, failed(run, timed_out(run))
+
+    def _is_over(self, run: Run, now: float) -> bool:
+        """Is there nothing more to wait for? An async run is cancelled first."""
+        if not run.is_async:
+            return True
+        run.ask_to_stop("timeout")
+        return run.deadline is not None and now > run.deadline + self._grace
+
+    @property
+    def stuck(self) -> int:
+        """How many given-up runs still go on after their grace."""
+        now = clock.monotonic()
+        self._given_up = [run for run in self._given_up if not run.returned]
+        return sum(run.deadline is not None and now > run.deadline + self._grace for run in self._given_up)
+
+    def _complain_of_blocked_loop(self, now: float) -> None:
+        run = self._tasks.blocked_by(BLOCKED_SECONDS)
+        if run is not None and now >= self._next_complaint:
+            self._next_complaint = now + 10 * BLOCKED_SECONDS
+            logger.warning(
+                "The event loop has been blocked for %.0f s by job %s (%s): no other async job can go on. "
+                "Use await, asyncio.to_thread(), or make the handler a def.",
+                BLOCKED_SECONDS,
+                run.job.id,
+                run.job.type,
+            )

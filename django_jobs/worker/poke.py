@@ -1,0 +1,37 @@
+"""Wakes the loop from another thread or from a signal handler."""
+
+from __future__ import annotations
+
+import os
+import select
+from contextlib import suppress
+
+
+class Poke:
+    """A pipe and a flag. ``wait`` is the loop's; ``poke`` is everybody's, and safe in a signal handler."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._read, False)
+        os.set_blocking(self._write, False)
+        self._poked = False
+
+    def poke(self) -> None:
+        if not self._poked:
+            self._poked = True
+            with suppress(BlockingIOError):
+                os.write(self._write, b"!")
+
+    def wait(self, fileno: int | None, timeout: float) -> bool:
+        """Until poked, until ``fileno`` is readable, or until ``timeout`` seconds have passed. True if ``fileno`` is readable."""
+        watched = [self._read] if fileno is None else [self._read, fileno]
+        readable, _, _ = select.select(watched, [], [], max(timeout, 0.0))
+        if self._read in readable:
+            with suppress(BlockingIOError):
+                os.read(self._read, 512)
+        self._poked = False
+        return fileno in readable
+
+    def close(self) -> None:
+        os.close(self._read)
+        os.close(self._write)

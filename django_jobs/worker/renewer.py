@@ -1,0 +1,78 @@
+"""Keeps the leases of this process alive, from a thread and a connection of its own.
+
+So neither a blocked event loop, nor busy handlers, nor a slow settling delays a renewal by more than the interpreter's switching.
+A renewal that fails is tried again at once and then each second: with the default third of a lease as its pause, a lease survives
+two renewals that did not come through. An error never ends the thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+
+from django_jobs.engines.protocol import EngineUnavailable, Renewal, Session
+
+from .held import Held
+from .running import Run
+
+logger = logging.getLogger("django_jobs.worker")
+
+RETRY_SECONDS = 1.0
+
+
+class Renewer:
+    """``open_session`` is called in the renewer's own thread."""
+
+    def __init__(self, open_session: Callable[[], Session], held: Held, pause: timedelta) -> None:
+        self._open_session = open_session
+        self._held = held
+        self._pause = pause.total_seconds()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="django_jobs renewer", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        self._stop.set()
+        self._thread.join(timeout)
+
+    def _serve(self) -> None:
+        session = self._open_session()
+        wait = self._pause
+        while not self._stop.wait(wait):
+            wait = self._pause if self._tried(session) else RETRY_SECONDS
+        session.close()
+
+    def _tried(self, session: Session) -> bool:
+        try:
+            self.run_once(session)
+        except EngineUnavailable as error:
+            logger.warning("Leases could not be renewed; trying again in %.0f s: %s", RETRY_SECONDS, error)
+            return False
+        except Exception:
+            logger.exception("Leases could not be renewed; trying again in %.0f s.", RETRY_SECONDS)
+            return False
+        return True
+
+    def run_once(self, session: Session) -> Renewal | None:
+        """Renew what is held now. Runs learn here that they are cancelled or lost."""
+        runs = {run.job.id: run for _, run in self._held.snapshot()}
+        if not runs:
+            return None
+        renewal = session.renew({job_id: run.job.token for job_id, run in runs.items()})
+        for job_id in renewal.cancelled:
+            runs[job_id].cancelled = True
+        for job_id in renewal.lost:
+            _tell_lost(runs[job_id], self._held)
+        return renewal
+
+
+def _tell_lost(run: Run, held: Held) -> None:
+    """Unless it was settled between our look and the renewal, its lease is somebody else's by now."""
+    if held.find(run.job.id) is run and not run.lost:
+        run.lost = True
+        logger.error("Job %s (%s), attempt %d: the lease is lost.", run.job.id, run.job.type, run.job.attempt)
+        run.ask_to_stop("lease")

@@ -1,0 +1,88 @@
+"""The event loop that runs ``async def`` handlers, in a thread of its own. Made when the first one comes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextvars import Context
+from functools import partial
+from typing import Any
+
+from django_jobs import clock
+
+from .executor import Ended, Executor
+from .running import Run
+from .slots import Slots
+
+Next = Callable[[Slots, Run, Ended], Run | None]
+
+
+class Tasks:
+    def __init__(self, executor: Executor, following: Next) -> None:
+        self._executor = executor
+        self._following = following
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._tasks: dict[asyncio.Task[Any], Run] = {}
+        self._beat = 0.0
+
+    def start(self, slots: Slots, run: Run) -> None:
+        self._running_loop().call_soon_threadsafe(self._spawn, slots, run)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._serve, name="django_jobs event loop", daemon=True)
+            self._beat = clock.monotonic()
+            self._thread.start()
+        return self._loop
+
+    def _serve(self) -> None:
+        loop = self._running_loop()
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+    def _spawn(self, slots: Slots, run: Run) -> None:
+        loop = self._running_loop()
+        self._tasks[loop.create_task(self._serve_run(slots, run), context=Context())] = run
+
+    async def _serve_run(self, slots: Slots, run: Run) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        # From here on, not earlier: a task that is cancelled before its first step never runs at all.
+        run.stop = partial(self._running_loop().call_soon_threadsafe, task.cancel)
+        if run.stopping:
+            task.cancel()
+        outcome = await self._executor.run_async(run)
+        del self._tasks[task]
+        following = self._following(slots, run, outcome)
+        if following is not None:
+            self._spawn(slots, following)
+
+    # A blocked loop
+
+    def blocked_by(self, patience: float) -> Run | None:
+        """The run that has kept the loop from turning for ``patience`` seconds, if any. Asked about once a second."""
+        if self._loop is None or not self._tasks:
+            self._beat = clock.monotonic()
+            return None
+        if clock.monotonic() - self._beat < patience:
+            self._loop.call_soon_threadsafe(self._feel)
+            return None
+        return next((run for run in list(self._tasks.values()) if run.coroutine is not None and run.coroutine.cr_running), None)
+
+    def _feel(self) -> None:
+        self._beat = clock.monotonic()
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._tasks)
+
+    def close(self, timeout: float = 1.0) -> None:
+        """Stop the loop; a task that blocks it is left behind."""
+        if self._loop is not None and self._thread is not None:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(timeout)
