@@ -1,7 +1,7 @@
 """The one setting, ``DJANGO_JOBS``: read on first use, validated whole, frozen.
 
-Durations are ``timedelta`` or a number of seconds. A wrong value raises ConfigurationError that names every fault at once;
-the system checks report the same text with an id.
+Durations are ``timedelta`` or a number of seconds. A wrong value raises ConfigurationError that names every
+fault at once; the system checks report the same text with an id.
 """
 
 from __future__ import annotations
@@ -36,16 +36,12 @@ class Settings(BaseModel):
     queues: tuple[str, ...] = Field(
         default=("default",), description="Every queue there is. Enqueueing to another one is an error."
     )
-    default_queue: str = Field(
-        default="", description="Queue of job types that name none. Empty: the first of QUEUES."
-    )
+    default_queue: str = Field(default="", description="Queue of job types that name none. Empty: the first of QUEUES.")
     harmless_aliases: frozenset[str] = Field(
         default=frozenset(),
         description="Aliases whose open transactions do not matter to enqueueing, such as a cache or an audit log.",
     )
-    concurrency: int = Field(
-        default=10, ge=1, le=1000, description="Slots shared by the queues without their own."
-    )
+    concurrency: int = Field(default=10, ge=1, le=1000, description="Slots shared by the queues without their own.")
     max_attempts: int = Field(default=12, ge=1, le=32000, description="Attempts before a job is buried.")
     timeout: timedelta | None = Field(default=None, description="Longest run of one attempt. None: no limit.")
     timeout_grace: timedelta = Field(
@@ -100,7 +96,7 @@ class Settings(BaseModel):
         unknown = set(value) - {"base", "cap", "floor"}
         if unknown:
             raise ValueError(f"unknown keys {sorted(unknown)}; known are base, cap and floor")
-        return RetryPolicy(**{name: _seconds(duration) for name, duration in value.items()})
+        return RetryPolicy(**{name: _as_duration(duration) for name, duration in value.items()})
 
     @field_validator("queues")
     @classmethod
@@ -154,18 +150,13 @@ def did_you_mean(word: str, known: Any) -> str:
 
 def check_queue_name(name: str) -> None:
     """Raise ValueError unless ``name`` can stand in a command line and in the tables."""
-    if (
-        not name
-        or name != name.strip()
-        or len(name) > 200
-        or any(c in ",:" or not c.isprintable() for c in name)
-    ):
+    if not name or name != name.strip() or len(name) > 200 or any(c in ",:" or not c.isprintable() for c in name):
         raise ValueError(
             f"{name!r} is no queue name: 1 to 200 printable characters, no comma, no colon, no space at the ends"
         )
 
 
-def _seconds(value: object) -> object:
+def _as_duration(value: Any) -> Any:
     return timedelta(seconds=value) if isinstance(value, int | float) else value
 
 

@@ -1,7 +1,7 @@
 """What travels with a job besides its payload: request id, trace parent, who enqueued.
 
-Set it once at the edge (a middleware, a command) and every job enqueued below carries it; a run sets its own job's, so jobs
-enqueued by a handler carry it on.
+Set it once at the edge (a middleware, a command) and every job enqueued below carries it; a run sets its own
+job's, so jobs enqueued by a handler carry it on.
 """
 
 from __future__ import annotations

@@ -32,8 +32,9 @@ class JobHandle:
     def using(self, **options: Any) -> JobHandle:
         """A copy that enqueues with these options.
 
-        ``queue``, ``priority`` (higher first), ``run_at`` (aware datetime) or ``delay`` (timedelta), ``idempotency_key``,
-        ``tenant``, ``max_attempts``, ``context`` (str to str). Raises InvalidOption or UnknownQueue.
+        ``queue``, ``priority`` (higher first), ``run_at`` (aware datetime) or ``delay`` (timedelta),
+        ``idempotency_key``, ``tenant``, ``max_attempts``, ``context`` (str to str). Raises InvalidOption or
+        UnknownQueue.
         """
         return replace(self, options=self.options.with_(options))
 
@@ -75,10 +76,10 @@ def job(
 ) -> Callable[[Callable[..., Any]], JobHandle]:
     """Register the function below as the handler of job type ``name``.
 
-    ``timeout``: of one run, timedelta or seconds. ``retry``: a RetryPolicy, or a function of (attempt, error) that returns a
-    timedelta. ``atomic``: the handler's writes to the jobs database and the job's completion commit together.
-    ``on_lost``: what happens when the worker vanishes in mid-run. ``aliases``: former names, still taken.
-    Raises ConfigurationError, at import time.
+    ``timeout``: of one run, timedelta or seconds. ``retry``: a RetryPolicy, or a function of (attempt, error)
+    that returns a timedelta. ``atomic``: the handler's writes to the jobs database and the job's completion
+    commit together. ``on_lost``: what happens when the worker vanishes in mid-run. ``aliases``: former names,
+    still taken. Raises ConfigurationError, at import time.
     """
     if not isinstance(name, str):
         raise ConfigurationError('Give the job type a name: write @job("send_invoice") above the handler.')

@@ -99,11 +99,7 @@ def _lowest(milliseconds: int) -> UUID:
 
 def _assemble(value: int) -> UUID:
     return UUID(
-        int=(value >> _TAIL_BITS) << 80
-        | _VERSION
-        | (value >> 62 & _MIDDLE_BITS) << 64
-        | _VARIANT
-        | value & _LOW_BITS
+        int=(value >> _TAIL_BITS) << 80 | _VERSION | (value >> 62 & _MIDDLE_BITS) << 64 | _VARIANT | value & _LOW_BITS
     )
 
 

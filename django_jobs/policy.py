@@ -46,19 +46,13 @@ class JobType:
                     f"{name!r} is no job type name: give 1 to {MAX_NAME} printable characters, such as 'send_invoice'."
                 )
         if self.priority not in PRIORITIES:
-            raise ConfigurationError(
-                f"Job type {self.name!r}: priority {self.priority} is not in -32768 to 32767."
-            )
+            raise ConfigurationError(f"Job type {self.name!r}: priority {self.priority} is not in -32768 to 32767.")
         if self.max_attempts is not None and not 1 <= self.max_attempts <= 32000:
             raise ConfigurationError(f"Job type {self.name!r}: max_attempts must be 1 to 32000.")
         if self.timeout is not None and self.timeout <= timedelta(0):
-            raise ConfigurationError(
-                f"Job type {self.name!r}: timeout must be above zero; None means no limit."
-            )
+            raise ConfigurationError(f"Job type {self.name!r}: timeout must be above zero; None means no limit.")
         if self.on_lost not in ("retry", "bury"):
-            raise ConfigurationError(
-                f"Job type {self.name!r}: on_lost is 'retry' or 'bury', not {self.on_lost!r}."
-            )
+            raise ConfigurationError(f"Job type {self.name!r}: on_lost is 'retry' or 'bury', not {self.on_lost!r}.")
         if self.atomic and self.signature.is_async:
             raise ConfigurationError(
                 f"Job type {self.name!r}: atomic=True needs a plain def, because Django's transactions are not async. "
@@ -93,14 +87,12 @@ class JobType:
         try:
             delay = policy(attempt, error)
         except Exception:
-            logger.exception(
-                "The retry function of job type %r failed; the default policy is used.", self.name
-            )
+            logger.exception("The retry function of job type %r failed; the default policy is used.", self.name)
             return default.delay(attempt)
         if isinstance(delay, timedelta) and timedelta(0) <= delay <= LONGEST_DELAY:
             return delay
         logger.error(
-            "The retry function of job type %r returned %r, not a timedelta of 0 to 366 days; the default policy is used.",
+            "The retry function of job type %r returned %r, not a timedelta of 0 to 366 days; the default is used.",
             self.name,
             delay,
         )

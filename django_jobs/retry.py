@@ -53,9 +53,7 @@ class RetryPolicy:
     def __post_init__(self) -> None:
         for name in ("base", "cap", "floor"):
             if not isinstance(getattr(self, name), timedelta):
-                raise ConfigurationError(
-                    f"RetryPolicy: {name} must be a timedelta, as in timedelta(seconds=2)."
-                )
+                raise ConfigurationError(f"RetryPolicy: {name} must be a timedelta, as in timedelta(seconds=2).")
         if self.base <= timedelta(0) or self.floor < timedelta(0):
             raise ConfigurationError("RetryPolicy: base must be above zero and floor not below it.")
         if self.floor > self.base:
@@ -63,9 +61,7 @@ class RetryPolicy:
         if self.base > self.cap:
             raise ConfigurationError(f"RetryPolicy: base {self.base} is above cap {self.cap}; raise the cap.")
         if self.cap > LONGEST_CAP:
-            raise ConfigurationError(
-                f"RetryPolicy: cap {self.cap} is above {LONGEST_CAP.days} days; lower it."
-            )
+            raise ConfigurationError(f"RetryPolicy: cap {self.cap} is above {LONGEST_CAP.days} days; lower it.")
 
     def delay(self, attempt: int, *, random: Random = _SYSTEM_RANDOM) -> timedelta:
         """The delay after attempt ``attempt`` (from 1) failed, to the microsecond."""

@@ -63,9 +63,7 @@ SQLITE_OPTIONS = {
 
 
 def database_from_environment() -> dict[str, Any]:
-    database: dict[str, Any] = env.db_url(
-        "DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'testproject.sqlite3'}"
-    )
+    database: dict[str, Any] = env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'testproject.sqlite3'}")
     options = database.setdefault("OPTIONS", {})
     if database["ENGINE"].endswith("sqlite3"):
         database["OPTIONS"] = SQLITE_OPTIONS | options

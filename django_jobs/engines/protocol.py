@@ -1,10 +1,12 @@
-"""What an engine is: the only code that writes ``jobs`` rows, behind two interfaces with two implementations each.
+"""What an engine is: the only code that writes ``jobs`` rows, behind two interfaces with two implementations
+each.
 
-*Statements* take the Django connection they run on, so that enqueueing and completing happen in the caller's transaction.
+*Statements* take the Django connection they run on, so that enqueueing and completing happen in the caller's
+transaction.
 A *session* owns its connection, connects when first used, and reconnects after trouble; it belongs to one thread.
 
-An engine reads no settings: it gets an EngineConfig. Trouble that will pass (server gone, lock not to be had) is
-EngineUnavailable, after which the same call may simply be made again.
+An engine reads no settings: it gets an EngineConfig. Trouble that will pass (server gone, lock not to be had)
+is EngineUnavailable, after which the same call may simply be made again.
 """
 
 from __future__ import annotations
@@ -47,7 +49,8 @@ class EngineConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJob:
-    """One job to enqueue. ``payload`` and ``context`` are encoded JSON. ``run_at`` is None for now; ``delay`` is added to it.
+    """One job to enqueue. ``payload`` and ``context`` are encoded JSON. ``run_at`` is None for now; ``delay`` is
+    added to it.
 
     ``payload_hash`` is given if and only if ``key`` is.
     """
@@ -106,7 +109,9 @@ class KeyHolder:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedJob:
-    """A leased job. ``payload`` and ``context`` are JSON text. ``given_up``: no worker could take it for longer than the patience."""
+    """A leased job. ``payload`` and ``context`` are JSON text. ``given_up``: no worker could take it for longer
+    than the patience.
+    """
 
     id: UUID
     token: int
@@ -232,8 +237,8 @@ class Statements(Protocol):
 class Session(Protocol):
     """One thread's own connection to the jobs database.
 
-    ``clock`` knows the database's time. ``peek_every``: how often ``take_notification`` must be asked because there is no
-    ``fileno`` to wait on; None where there is one.
+    ``clock`` knows the database's time. ``peek_every``: how often ``take_notification`` must be asked because
+    there is no ``fileno`` to wait on; None where there is one.
     """
 
     clock: DatabaseClock

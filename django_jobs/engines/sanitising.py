@@ -53,10 +53,6 @@ def sanitised(outcome: Outcome) -> Outcome:
         case Finished():
             return replace(outcome, result=None, metrics=None, failure=failure, duration_ms=duration)
         case Rescheduled():
-            return replace(
-                outcome, delay=min(outcome.delay, LONGEST_DELAY), failure=failure, duration_ms=duration
-            )
+            return replace(outcome, delay=min(outcome.delay, LONGEST_DELAY), failure=failure, duration_ms=duration)
         case Buried():
-            return replace(
-                outcome, failure=failure, reason="unrecordable", fingerprint="", duration_ms=duration
-            )
+            return replace(outcome, failure=failure, reason="unrecordable", fingerprint="", duration_ms=duration)

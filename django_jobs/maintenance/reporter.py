@@ -18,8 +18,8 @@ from .counts import Count, Counts, Key
 class Reporter:
     """``running`` tells how many jobs the process holds now.
 
-    A minute's counts are written as they stand, again and again: nothing is added up in the database, so a report that is repeated
-    changes nothing.
+    A minute's counts are written as they stand, again and again: nothing is added up in the database, so a
+    report that is repeated changes nothing.
     """
 
     name = "reporter"

@@ -1,7 +1,8 @@
 """Maintenance: small services that any worker may run, all of them in one thread with one session.
 
-A service does one thing in ``run_once`` and returns what it did. Every one of them is safe to run in any number of processes at
-once. A service that fails is logged and tried again at its next turn; it never stops the others, nor the worker.
+A service does one thing in ``run_once`` and returns what it did. Every one of them is safe to run in any
+number of processes at once. A service that fails is logged and tried again at its next turn; it never stops
+the others, nor the worker.
 """
 
 from __future__ import annotations

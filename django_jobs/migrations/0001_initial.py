@@ -26,7 +26,7 @@ ALTER TABLE django_jobs_job SET (
 
 SQLITE_LEASE_TOKENS = [
     f"CREATE TABLE {LEASE_TOKENS} (last_value integer NOT NULL)",
-    f"INSERT INTO {LEASE_TOKENS} VALUES (0)",
+    f"INSERT INTO {LEASE_TOKENS} VALUES (0)",  # noqa: S608
 ]
 
 
@@ -116,9 +116,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.UUIDField(
-                        default=django_jobs.ids.uuid7, editable=False, primary_key=True, serialize=False
-                    ),
+                    models.UUIDField(default=django_jobs.ids.uuid7, editable=False, primary_key=True, serialize=False),
                 ),
                 ("queue", models.CharField(max_length=200)),
                 ("type", models.CharField(max_length=200)),
@@ -135,15 +133,11 @@ class Migration(migrations.Migration):
                 ("last_error", models.TextField(blank=True, db_default="")),
                 (
                     "errors",
-                    models.JSONField(
-                        blank=True, db_default=models.Value([], output_field=models.JSONField())
-                    ),
+                    models.JSONField(blank=True, db_default=models.Value([], output_field=models.JSONField())),
                 ),
                 (
                     "context",
-                    models.JSONField(
-                        blank=True, db_default=models.Value({}, output_field=models.JSONField())
-                    ),
+                    models.JSONField(blank=True, db_default=models.Value({}, output_field=models.JSONField())),
                 ),
                 ("progress", models.JSONField(blank=True, null=True)),
                 ("failed_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
@@ -170,9 +164,7 @@ class Migration(migrations.Migration):
                 "verbose_name": "dead job",
                 "db_table": "django_jobs_dead_job",
                 "indexes": [
-                    models.Index(
-                        fields=["type", "fingerprint", "failed_at"], name="django_jobs_dead_job_group"
-                    )
+                    models.Index(fields=["type", "fingerprint", "failed_at"], name="django_jobs_dead_job_group")
                 ],
             },
         ),
@@ -201,9 +193,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.UUIDField(
-                        default=django_jobs.ids.uuid7, editable=False, primary_key=True, serialize=False
-                    ),
+                    models.UUIDField(default=django_jobs.ids.uuid7, editable=False, primary_key=True, serialize=False),
                 ),
                 ("queue", models.CharField(max_length=200)),
                 ("type", models.CharField(max_length=200)),
@@ -220,15 +210,11 @@ class Migration(migrations.Migration):
                 ("last_error", models.TextField(blank=True, db_default="")),
                 (
                     "errors",
-                    models.JSONField(
-                        blank=True, db_default=models.Value([], output_field=models.JSONField())
-                    ),
+                    models.JSONField(blank=True, db_default=models.Value([], output_field=models.JSONField())),
                 ),
                 (
                     "context",
-                    models.JSONField(
-                        blank=True, db_default=models.Value({}, output_field=models.JSONField())
-                    ),
+                    models.JSONField(blank=True, db_default=models.Value({}, output_field=models.JSONField())),
                 ),
                 ("progress", models.JSONField(blank=True, null=True)),
                 (
@@ -282,9 +268,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.UUIDField(
-                        default=django_jobs.ids.uuid7, editable=False, primary_key=True, serialize=False
-                    ),
+                    models.UUIDField(default=django_jobs.ids.uuid7, editable=False, primary_key=True, serialize=False),
                 ),
                 ("job_id", models.UUIDField(editable=False)),
                 ("type", models.CharField(max_length=200)),
@@ -311,9 +295,7 @@ class Migration(migrations.Migration):
                 ("metrics", models.JSONField(blank=True, null=True)),
                 (
                     "errors",
-                    models.JSONField(
-                        blank=True, db_default=models.Value([], output_field=models.JSONField())
-                    ),
+                    models.JSONField(blank=True, db_default=models.Value([], output_field=models.JSONField())),
                 ),
             ],
             options={

@@ -9,6 +9,8 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations import CreateModel, RunSQL
 from django.db.migrations.state import ProjectState
 
+from django_jobs.models.partitions import add_partitions
+
 DAYS_AHEAD = 7
 
 
@@ -55,8 +57,6 @@ def add_first_partitions(apps: Any, schema_editor: BaseDatabaseSchemaEditor) -> 
     """Yesterday to DAYS_AHEAD days ahead, so that a skewed clock or a late first worker finds its day."""
     if schema_editor.connection.vendor != "postgresql":
         return
-    from django_jobs.engines.postgresql.partitions import add_partitions
-
     today = datetime.now(UTC).date()
     with schema_editor.connection.cursor() as cursor:
         add_partitions(cursor, [today + timedelta(days=n) for n in range(-1, DAYS_AHEAD + 1)])

@@ -30,6 +30,4 @@ class DeadJob(Envelope):
     class Meta:
         db_table = "django_jobs_dead_job"
         verbose_name = "dead job"
-        indexes = (
-            models.Index(fields=["type", "fingerprint", "failed_at"], name="django_jobs_dead_job_group"),
-        )
+        indexes = (models.Index(fields=["type", "fingerprint", "failed_at"], name="django_jobs_dead_job_group"),)

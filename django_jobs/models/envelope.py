@@ -15,7 +15,9 @@ class JobStatus(models.TextChoices):
 
 
 class Envelope(models.Model):
-    """``errors`` holds the first 2 and the last 8 failed attempts; ``context`` is the enqueuer's (request id, trace parent, …)."""
+    """``errors`` holds the first 2 and the last 8 failed attempts; ``context`` is the enqueuer's (request id,
+    trace parent, …).
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     queue = models.CharField(max_length=200)

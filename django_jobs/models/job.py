@@ -1,4 +1,6 @@
-"""The hot table: unfinished jobs only. Written by engines alone; see ``docs/architecture.md`` for who moves a row where."""
+"""The hot table: unfinished jobs only. Written by engines alone; see ``docs/architecture.md`` for who moves a
+row where.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ from .envelope import Envelope, JobStatus
 class Job(Envelope):
     """An unfinished job.
 
-    The *ready order* (``ready_xid``, ``ready_seq``) says when the row became pending. PostgreSQL fills it by column defaults,
-    the transaction's id and a sequence; elsewhere the engine counts.
+    The *ready order* (``ready_xid``, ``ready_seq``) says when the row became pending. PostgreSQL fills it by
+    column defaults, the transaction's id and a sequence; elsewhere the engine counts.
     """
 
     status = models.CharField(max_length=20, choices=JobStatus, db_default=JobStatus.PENDING)
@@ -25,7 +27,7 @@ class Job(Envelope):
     class Meta:
         db_table = "django_jobs_job"
         verbose_name = "job"
-        # Each index is partial: a row enters the ones of its own status only, because every index costs the enqueuer 1-2 µs.
+        # All partial: a row enters the indexes of its own status only, because each costs the enqueuer 1 to 2 µs.
         indexes = (
             models.Index(
                 fields=["queue", "-priority", "ready_xid", "ready_seq"],

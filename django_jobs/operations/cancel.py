@@ -17,11 +17,12 @@ from .lookup import get_job
 Cancellation = Literal["cancelled", "requested", "too_late"]
 
 
-def cancel(id: UUID | str) -> Cancellation:  # noqa: A002
+def cancel(id: UUID | str) -> Cancellation:
     """Cancel a job. Raises JobNotFound.
 
-    ``cancelled``: it will not run (again), also if it was cancelled before. ``requested``: it is running; the handler sees
-    ``run.is_cancelled()``, and any ending but success becomes ``cancelled``. ``too_late``: it is finished or dead.
+    ``cancelled``: it will not run (again), also if it was cancelled before. ``requested``: it is running; the
+    handler sees ``run.is_cancelled()``, and any ending but success becomes ``cancelled``. ``too_late``: it is
+    finished or dead.
     """
     alias = get_settings().database
     job_id = get_job(id).id

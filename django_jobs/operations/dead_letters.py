@@ -15,7 +15,7 @@ from django_jobs.engines import statements
 from django_jobs.models import DeadJob, FinalStatus
 
 from .history import record
-from .transactions import jobs_connection
+from .transactions import Wake, jobs_connection
 
 BATCH = 500
 
@@ -33,7 +33,7 @@ def retry_dead(ids: UUID | Iterable[UUID], *, delay: timedelta = timedelta(0)) -
         moved += len(placed)
         if not delay:
             for queue in {queue for _, queue in placed}:
-                transaction.on_commit(lambda queue=queue: engine.wake(connection, queue), using=connection.alias, robust=True)  # type: ignore[misc]
+                transaction.on_commit(Wake(connection.alias, queue), using=connection.alias, robust=True)
     return moved
 
 

@@ -40,16 +40,16 @@ class EnqueuedJob:
     duplicate: bool = False
 
 
-def enqueue(type: str, payload: Mapping[str, Any] | None = None, /, **options: Any) -> EnqueuedJob:  # noqa: A002
+def enqueue(type: str, payload: Mapping[str, Any] | None = None, /, **options: Any) -> EnqueuedJob:
     """Enqueue by name, for callers that do not import the handler.
 
-    ``options`` are those of ``using()``. Raises EnqueueError: UnknownJobType, UnknownQueue, InvalidPayload, InvalidOption,
-    SeparateTransactions or IdempotencyConflict; nothing is written then.
+    ``options`` are those of ``using()``. Raises EnqueueError: UnknownJobType, UnknownQueue, InvalidPayload,
+    InvalidOption, SeparateTransactions or IdempotencyConflict; nothing is written then.
     """
     return enqueue_type(registry.get(type), payload or {}, Options().with_(options))
 
 
-async def aenqueue(type: str, payload: Mapping[str, Any] | None = None, /, **options: Any) -> EnqueuedJob:  # noqa: A002
+async def aenqueue(type: str, payload: Mapping[str, Any] | None = None, /, **options: Any) -> EnqueuedJob:
     """``enqueue`` for async callers."""
     return await sync_to_async(enqueue)(type, payload, **options)
 
@@ -90,7 +90,7 @@ def enqueue_many_of_type(
         if idempotency_keys is None:
             ids: list[UUID] = []
             placed = engine.enqueue_many(connection, shared, _noting_ids(rows, ids), keyed=False)
-            jobs = [EnqueuedJob(id, status) for id, status in zip(ids, placed.statuses, strict=True)]  # type: ignore[arg-type]
+            jobs = list(map(EnqueuedJob, ids, placed.statuses))  # type: ignore[arg-type]
         else:
             kept = list(rows)
             placed = engine.enqueue_many(connection, shared, kept, keyed=True)
@@ -105,7 +105,9 @@ def enqueue_many_of_type(
 
 def _check_bulk(options: Options, spread: timedelta) -> None:
     if options.idempotency_key is not None:
-        raise InvalidOption("One idempotency_key cannot stand for many jobs: pass idempotency_keys=[…] to enqueue_many().")
+        raise InvalidOption(
+            "One idempotency_key cannot stand for many jobs: pass idempotency_keys=[…] to enqueue_many()."
+        )
     if not isinstance(spread, timedelta) or spread < timedelta(0):
         raise InvalidOption(f"spread must be a timedelta of zero or more, not {spread!r}.")
 
@@ -203,8 +205,8 @@ def _enqueue_against_key(connection: BaseDatabaseWrapper, engine: Statements, jo
 def _duplicate(job: NewJob, holder: KeyHolder) -> EnqueuedJob:
     if holder.payload_hash != job.payload_hash:
         raise IdempotencyConflict(
-            f"Idempotency key {job.key!r} of queue {job.queue!r} belongs to job {holder.job_id}, which has another type or "
-            "payload. Use a key that names everything the payload depends on.",
+            f"Idempotency key {job.key!r} of queue {job.queue!r} belongs to job {holder.job_id}, which has another "
+            "type or payload. Use a key that names everything the payload depends on.",
             job_id=holder.job_id,
         )
     return EnqueuedJob(holder.job_id, status_of(holder.job_id), duplicate=True)

@@ -42,7 +42,7 @@ class JobInfo:
     cancel_requested: bool = False
 
 
-def get_job(id: UUID | str) -> JobInfo:  # noqa: A002
+def get_job(id: UUID | str) -> JobInfo:
     """The job with this id. Raises JobNotFound."""
     job_id = _uuid(id)
     # Twice, because a dead job that is retried between the first two looks passes us by.

@@ -15,7 +15,9 @@ from .transactions import jobs_connection
 
 
 def pause(queue: str, *, until: datetime | None = None) -> None:
-    """Claim nothing more from this queue, until ``resume()`` or ``until`` (aware). Raises UnknownQueue, InvalidOption."""
+    """Claim nothing more from this queue, until ``resume()`` or ``until`` (aware). Raises UnknownQueue,
+    InvalidOption.
+    """
     settings = get_settings()
     if until is not None and until.utcoffset() is None:
         raise InvalidOption(f"until={until!r} has no time zone. Use django.utils.timezone.now() or make_aware().")

@@ -25,10 +25,10 @@ def enqueueing_connection() -> BaseDatabaseWrapper:
         for other in connections.all(initialized_only=True):
             if other.alias != connection.alias and _in_own_transaction(other) and _matters(other):
                 raise SeparateTransactions(
-                    f"A transaction is open on {other.alias!r} but not on {connection.alias!r}, where jobs are kept: the job "
-                    f"would be there even if {other.alias!r} rolled back. Open transaction.atomic(using={connection.alias!r}) "
-                    f"around the call, enqueue after the commit (transaction.on_commit(…, using={other.alias!r})), or list "
-                    f"{other.alias!r} in DJANGO_JOBS['HARMLESS_ALIASES']."
+                    f"A transaction is open on {other.alias!r} but not on {connection.alias!r}, where jobs are kept: the "
+                    f"job would be there even if {other.alias!r} rolled back. Open transaction.atomic("
+                    f"using={connection.alias!r}) around the call, enqueue after the commit (transaction.on_commit(…, "
+                    f"using={other.alias!r})), or list {other.alias!r} in DJANGO_JOBS['HARMLESS_ALIASES']."
                 )
     return connection
 
@@ -61,14 +61,16 @@ def wake_after_commit(connection: BaseDatabaseWrapper, queue: str) -> None:
     In a transaction that Django does not manage the NOTIFY rides inside: it is sent by the commit.
     """
     wake = Wake(connection.alias, queue)
-    if not connection.in_atomic_block:
+    if not connection.in_atomic_block and not connection.get_autocommit():
         wake()
     elif not _already_planned(connection, queue):
         transaction.on_commit(wake, using=connection.alias, robust=True)
 
 
 def _already_planned(connection: BaseDatabaseWrapper, queue: str) -> bool:
-    """Is a wake-up of this queue planned that no rollback to a savepoint can take away before the present block's end?"""
+    """Is a wake-up of this queue planned that no rollback to a savepoint can take away before the present
+    block's end?
+    """
     alive = set(connection.savepoint_ids)
     return any(
         isinstance(hook, Wake) and hook.queue == queue and savepoints <= alive

@@ -78,20 +78,14 @@ class _Reader:
         if parameter.kind is Parameter.VAR_POSITIONAL:
             self._refuse(parameter, "payload fields have names", f"{name}: list[int], or a field for each")
         if parameter.kind is Parameter.VAR_KEYWORD:
-            self._refuse(
-                parameter, "payload fields are declared", f"{name}: dict[str, int], or a field for each"
-            )
+            self._refuse(parameter, "payload fields are declared", f"{name}: dict[str, int], or a field for each")
         if parameter.kind is Parameter.POSITIONAL_ONLY:
             self._refuse(parameter, "payload fields are passed by name", f"{name} after the /")
         if parameter.annotation is Parameter.empty:
-            self._refuse(
-                parameter, "it has no annotation", f"{name}: int, {name}: str, or the type it carries"
-            )
+            self._refuse(parameter, "it has no annotation", f"{name}: int, {name}: str, or the type it carries")
         annotation = self._annotation(parameter)
         if mentions(annotation, self._run_type):
-            self._refuse(
-                parameter, f"only the first parameter is the {run}", f"run: {run} first, without Optional"
-            )
+            self._refuse(parameter, f"only the first parameter is the {run}", f"run: {run} first, without Optional")
         return Field(name=name, annotation=annotation, required=parameter.default is Parameter.empty)
 
     def _annotation(self, parameter: Parameter) -> Any:

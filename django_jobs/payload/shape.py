@@ -74,9 +74,7 @@ def _refuse_culprit(parameters: Parameters, error: Exception) -> NoReturn:
             reason = str(fault).splitlines()[0].rstrip(".")
             instead = "a type that carries data: int, str, a dataclass; for a model instance its primary key"
             raise _misfit(parameters, field.name, f"{reason}. Write {instead}") from fault
-    raise ConfigurationError(
-        f"Handler {parameters.handler}: its payload cannot be read ({error})."
-    ) from error
+    raise ConfigurationError(f"Handler {parameters.handler}: its payload cannot be read ({error}).") from error
 
 
 def _field_schemas(root: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

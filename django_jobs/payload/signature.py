@@ -31,9 +31,7 @@ _LONG_INTEGER = re.compile(rb"\d{4301}")  # more digits than CPython and pydanti
 _EXPONENT = re.compile(rb"\de[+-]?\d")
 _STRING_OR_EXPONENT = re.compile(rb'"(?:[^"\\]|\\.)*+"|-?\d++(?:\.\d++)?[eE][+-]?\d++')
 _NUL = b"\\u0000"
-_WRAPPING = re.compile(
-    r"^(?:Error serializing to JSON: |PydanticSerializationError: |Error calling function `\w+`: )+"
-)
+_WRAPPING = re.compile(r"^(?:Error serializing to JSON: |PydanticSerializationError: |Error calling function `\w+`: )+")
 _ADVICE = ". Annotate the precise type"
 _REPLACED = "\ufffd".encode()  # what pydantic writes for a lone surrogate in a key
 
@@ -87,9 +85,7 @@ class Signature:
         fields = self._validated(given)
         text = self._dumped(fields)
         if len(text) > limit:
-            raise self._invalid(
-                f"{len(text):,} bytes are above the limit of {limit:,}; pass a reference instead"
-            )
+            raise self._invalid(f"{len(text):,} bytes are above the limit of {limit:,}; pass a reference instead")
         if self._is_suspicious(text):
             self._refuse_unstorable(fields, text)
         if self._shape.checked:
@@ -149,9 +145,7 @@ class Signature:
 
     def _is_suspicious(self, text: bytes) -> bool:
         """Three searches of the result are cheaper than a look at every value."""
-        return (
-            _NUL in text or _REPLACED in text or (len(text) > 4300 and _LONG_INTEGER.search(text) is not None)
-        )
+        return _NUL in text or _REPLACED in text or (len(text) > 4300 and _LONG_INTEGER.search(text) is not None)
 
     def _refuse_unstorable(self, fields: dict[str, Any], text: bytes) -> None:
         try:

@@ -35,9 +35,7 @@ _PLAIN = frozenset({"str", "int", "float", "bool", "none", "bytes", "uuid", "dat
 _PLAIN_KEYS = frozenset({"str", "int", "uuid", "date", "datetime", "decimal"})
 _GENERICS = (list, tuple, set, frozenset, dict, deque, Sequence, Mapping)
 _UNSTORABLE = frozenset({"callable", "is-instance", "is-subclass", "generator"})
-_NO_SCHEMAS = frozenset(
-    {"config", "default", "expected", "members", "metadata", "python_schema", "serialization"}
-)
+_NO_SCHEMAS = frozenset({"config", "default", "expected", "members", "metadata", "python_schema", "serialization"})
 
 
 def _datetime_text(value: datetime) -> str:
@@ -163,9 +161,7 @@ def schema_fault(node: Mapping[str, Any]) -> str | None:
         if part["type"] in _UNSTORABLE:
             return "its values cannot be stored as JSON. Write a type such as int or list[str]"
         if part["type"] in ("set", "frozenset") and "serialization" not in part:
-            return (
-                "a set inside a dataclass, model or typed dict has no stable order. Write list or tuple there"
-            )
+            return "a set inside a dataclass, model or typed dict has no stable order. Write list or tuple there"
     return None
 
 

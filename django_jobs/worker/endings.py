@@ -106,7 +106,7 @@ def _bounded(delay: Any) -> timedelta:
 
 
 def timed_out(run: Run) -> RunTimedOut:
-    limit = run.job_type and run.job_type.time_limit
+    limit = run.job_type.time_limit if run.job_type else None
     return RunTimedOut(f"The run took longer than its time-out of {limit}.")
 
 
@@ -117,7 +117,7 @@ def untaken(run: Run, reason: BuriedReason, explanation: str) -> Outcome:
     return Rescheduled(
         job_id=run.job.id,
         token=run.job.token,
-        delay=timedelta(seconds=uniform(0.5, 1.5) * UNTAKEN_SECONDS),  # noqa: S311
+        delay=timedelta(seconds=uniform(0.5, 1.5) * UNTAKEN_SECONDS),
         failure=Failure.of("Untaken", explanation),
         refund=True,
         untaken=True,

@@ -1,6 +1,7 @@
 """Runs one job: decode, call, judge. Whatever happens in between, decoding included, ends as this job's outcome.
 
-Each run gets an empty ``contextvars.Context``, so no request id, language, time zone or user of another run is seen in it.
+Each run gets an empty ``contextvars.Context``, so no request id, language, time zone or user of another run
+is seen in it.
 """
 
 from __future__ import annotations
@@ -124,7 +125,9 @@ class Executor:
             raise LeaseLost(f"Job {run.job.id}: attempt {run.job.attempt} no longer holds the lease; rolled back.")
 
     def _has_committed(self, run: Run) -> bool:
-        """The COMMIT was refused, or its answer lost: the row tells. Asked until there is an answer or the process ends."""
+        """The COMMIT was refused, or its answer lost: the row tells. Asked until there is an answer or the
+        process ends.
+        """
         alias = get_settings().database
         while True:
             try:
@@ -143,7 +146,9 @@ _ROLLED_BACK = (
 
 
 def _prepared(run: Run) -> Call | Outcome:
-    """The handler with its arguments bound, in the job's context; or what becomes of a job that this build cannot take."""
+    """The handler with its arguments bound, in the job's context; or what becomes of a job that this build
+    cannot take.
+    """
     job_type = run.job_type
     if job_type is None:
         return untaken(run, "no_handler", f"This worker has no handler registered as {run.job.type!r}.")

@@ -1,8 +1,9 @@
 """The engine loop: settle what ended, claim for what is free, wait for the next event.
 
-One thread, one connection. Outcomes gather while a tick is under way, so a busy process settles hundreds in one statement and an
-idle one settles each at once. An outcome leaves the loop only when it is written or its lease is known to be lost; while the
-database is away it waits here, its lease renewed, and the loop tries again with growing pauses.
+One thread, one connection. Outcomes gather while a tick is under way, so a busy process settles hundreds in
+one statement and an idle one settles each at once. An outcome leaves the loop only when it is written or its
+lease is known to be lost; while the database is away it waits here, its lease renewed, and the loop tries
+again with growing pauses.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from datetime import timedelta
 
 from django_jobs import clock
 from django_jobs.engines.protocol import ClaimedJob, ClaimRequest, EngineUnavailable, Session, Tick
+from django_jobs.maintenance.counts import Counts
 from django_jobs.outcomes import Outcome, Settled
 from django_jobs.registry import registry
 
-from django_jobs.maintenance.counts import Counts
 from .dispatcher import Dispatcher
 from .endings import HAND_BACK_DELAY, handed_back
 from .executor import Ended
@@ -127,7 +128,9 @@ class Loop:
         self._plan(claims, tick)
 
     def _gather(self) -> list[Outcome]:
-        """Outcomes to write. Runs whose handler's transaction settled them, or that lost their lease, are closed here."""
+        """Outcomes to write. Runs whose handler's transaction settled them, or that lost their lease, are closed
+        here.
+        """
         outcomes = self._unsettled
         while self._inbox and len(outcomes) < MOST_OUTCOMES:
             run, outcome = self._inbox.popleft()
@@ -199,7 +202,7 @@ class Loop:
 
     def _lost(self, run: Run) -> None:
         logger.warning(
-            "Job %s (%s), attempt %d: its outcome changed nothing, because the lease is lost or the job is settled already.",
+            "Job %s (%s), attempt %d: its outcome changed nothing: the lease is lost, or the job is settled already.",
             run.job.id,
             run.job.type,
             run.job.attempt,
@@ -277,7 +280,10 @@ class Loop:
         for slots, run, outcome in self.overruns.look(self.held):
             self.dispatcher.give_up(slots, run, outcome)
         if self.overruns.stuck and self._stopping_since is None:
-            logger.error("%d threads are stuck in handlers that overran their time-out: ending this process.", self.overruns.stuck)
+            logger.error(
+                "%d threads are stuck in handlers that overran their time-out: ending this process.",
+                self.overruns.stuck,
+            )
             self.stop()
         for group in self.groups:
             if group.stale(STALE_SECONDS):

@@ -1,7 +1,8 @@
 """Runs that take too long, and an event loop that stands still. Looked for by the loop, from time to time.
 
-An async run past its time-out is cancelled; it has the grace to end. A thread cannot be stopped: its slot is given up at once, its
-job is retried no earlier than the grace, and if the thread has not ended by then it is stuck and the process must be replaced.
+An async run past its time-out is cancelled; it has the grace to end. A thread cannot be stopped: its slot is
+given up at once, its job is retried no earlier than the grace, and if the thread has not ended by then it is
+stuck and the process must be replaced.
 """
 
 from __future__ import annotations

@@ -23,7 +23,9 @@ class Poke:
                 os.write(self._write, b"!")
 
     def wait(self, fileno: int | None, timeout: float) -> bool:
-        """Until poked, until ``fileno`` is readable, or until ``timeout`` seconds have passed. True if ``fileno`` is readable."""
+        """Until poked, until ``fileno`` is readable, or until ``timeout`` seconds have passed. True if
+        ``fileno`` is readable.
+        """
         watched = [self._read] if fileno is None else [self._read, fileno]
         readable, _, _ = select.select(watched, [], [], max(timeout, 0.0))
         if self._read in readable:

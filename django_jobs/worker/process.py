@@ -1,6 +1,7 @@
 """One worker process: puts the parts together, runs the loop in the calling thread, and takes them apart again.
 
-Signals are optional: they are handled when this runs in the main thread, so that a worker can also be embedded in a test.
+Signals are optional: they are handled when this runs in the main thread, so that a worker can also be
+embedded in a test.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from django_jobs.conf import get_settings
 from django_jobs.engines import open_session
 from django_jobs.engines.protocol import EngineConfig
 from django_jobs.ids import uuid7
+from django_jobs.maintenance.counts import Counts
 from django_jobs.maintenance.reporter import Reporter
 from django_jobs.maintenance.service import Maintenance, Service
 from django_jobs.maintenance.services import standard_services
 from django_jobs.models import Worker
 
-from django_jobs.maintenance.counts import Counts
 from .dispatcher import Dispatcher
 from .endings import lost
 from .executor import Executor

@@ -5,7 +5,9 @@ from __future__ import annotations
 from django_jobs.conf import get_settings
 from django_jobs.exceptions import ConfigurationError
 
-EXAMPLE = "Write --queues urgent:5,default:40,bulk: names separated by commas, each with a colon and its slots, or without."
+EXAMPLE = (
+    "Write --queues urgent:5,default:40,bulk: names separated by commas, each with a colon and its slots, or without."
+)
 
 Groups = list[tuple[tuple[str, ...], int]]
 
@@ -41,5 +43,7 @@ def _part(part: str) -> tuple[str, int | None]:
     if not colon:
         return name, None
     if not (number.isascii() and number.isdigit() and 1 <= int(number) <= 1000):
-        raise ConfigurationError(f"{part.strip()!r} in --queues: {number!r} is no number of slots from 1 to 1000. {EXAMPLE}")
+        raise ConfigurationError(
+            f"{part.strip()!r} in --queues: {number!r} is no number of slots from 1 to 1000. {EXAMPLE}"
+        )
     return name, int(number)

@@ -1,8 +1,9 @@
 """Keeps the leases of this process alive, from a thread and a connection of its own.
 
-So neither a blocked event loop, nor busy handlers, nor a slow settling delays a renewal by more than the interpreter's switching.
-A renewal that fails is tried again at once and then each second: with the default third of a lease as its pause, a lease survives
-two renewals that did not come through. An error never ends the thread.
+So neither a blocked event loop, nor busy handlers, nor a slow settling delays a renewal by more than the
+interpreter's switching. A renewal that fails is tried again at once and then each second: with the default
+third of a lease as its pause, a lease survives two renewals that did not come through. An error never ends
+the thread.
 """
 
 from __future__ import annotations

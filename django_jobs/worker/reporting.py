@@ -1,4 +1,6 @@
-"""One log line for each run that ended, with its facts as attributes of the record: job_id, type, attempt, duration_ms, status."""
+"""One log line for each run that ended, with its facts as attributes of the record: job_id, type, attempt,
+duration_ms, status.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,11 @@ import logging
 from django_jobs.outcomes import Buried, Finished, Outcome, Rescheduled, Settled
 
 from .running import Run
+
+LINE = (
+    "job_id=%(job_id)s type=%(type)s queue=%(queue)s attempt=%(attempt)d duration_ms=%(duration_ms)d "
+    "status=%(status)s%(error)s"
+)
 
 logger = logging.getLogger("django_jobs.runs")
 
@@ -37,8 +44,7 @@ def log_run(run: Run, outcome: Outcome | Settled, status: str) -> None:
         "duration_ms": outcome.duration_ms,
         "status": status,
     }
-    text = "job_id=%(job_id)s type=%(type)s queue=%(queue)s attempt=%(attempt)d duration_ms=%(duration_ms)d status=%(status)s"
-    logger.log(level, text + _error(outcome), facts, extra=facts)
+    logger.log(level, LINE, facts | {"error": _error(outcome)}, extra=facts)
 
 
 def _level(status: str) -> int:
@@ -50,5 +56,5 @@ def _level(status: str) -> int:
 def _error(outcome: Outcome | Settled) -> str:
     match outcome:
         case Finished(failure=failure) | Rescheduled(failure=failure) | Buried(failure=failure) if failure is not None:
-            return f" error={failure.error_type}: {failure.summary}".replace("%", "%%")
+            return f" error={failure.error_type}: {failure.summary}"
     return ""

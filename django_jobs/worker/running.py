@@ -1,7 +1,8 @@
-"""A run: one attempt of one job in this process. ``Run`` is what the worker keeps, ``RunningJob`` what the handler sees.
+"""A run: one attempt of one job in this process. ``Run`` is what the worker keeps, ``RunningJob`` what the
+handler sees.
 
-A handler's calls change the Run and nothing else; the loop and the renewer write it to the tables. So nothing a handler
-reports touches the ``jobs`` row on the handler's own connection.
+A handler's calls change the Run and nothing else; the loop and the renewer write it to the tables. So nothing
+a handler reports touches the ``jobs`` row on the handler's own connection.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ MAX_EFFECT_NAME = 200
 class Run:
     """Written by the thread that runs it, by the loop and by the renewer; each field by one of them.
 
-    ``job_type`` is None for a type this build does not know. ``stopping``: why ``stop`` was called: ``timeout``, ``shutdown`` or ``lease``. ``ended``: its slot is
-    free, guarded by its Slots. ``returned``: the handler has come back, perhaps after it was given up on.
+    ``job_type`` is None for a type this build does not know. ``stopping``: why ``stop`` was called:
+    ``timeout``, ``shutdown`` or ``lease``. ``ended``: its slot is free, guarded by its Slots. ``returned``:
+    the handler has come back, perhaps after it was given up on.
     """
 
     __slots__ = (
@@ -76,7 +78,7 @@ class Run:
 
     def start(self) -> None:
         self.started = clock.monotonic()
-        limit = self.job_type and self.job_type.time_limit
+        limit = self.job_type.time_limit if self.job_type else None
         if limit is not None:
             self.deadline = self.started + limit.total_seconds()
 
@@ -153,7 +155,8 @@ class RunningJob:
 
     def report(self, **metrics: Any) -> None:
         """Record numbers about this run, such as ``rows_processed=120``; kept with its history row."""
-        self._run.metrics = (self._run.metrics or {}) | clean_json(metrics)
+        cleaned: Any = clean_json(metrics)
+        self._run.metrics = (self._run.metrics or {}) | cleaned
 
     def is_cancelled(self) -> bool:
         """Has somebody asked this job to stop? Known within one renewal of the lease."""
@@ -171,9 +174,9 @@ class RunningJob:
     def once(self, name: str) -> Once:
         """``with run.once("receipt") as first: if first: …``: True until the effect is marked as done.
 
-        Inside ``transaction.atomic()`` on the jobs alias (or with ``atomic=True``) the mark commits with your writes: exactly once.
-        Outside, the mark is written after the block: at least once. No local mark makes a remote effect safe: give the remote
-        side ``idempotency_key_for()``.
+        Inside ``transaction.atomic()`` on the jobs alias (or with ``atomic=True``) the mark commits with your
+        writes: exactly once. Outside, the mark is written after the block: at least once. No local mark makes
+        a remote effect safe: give the remote side ``idempotency_key_for()``.
         """
         if not name or len(name) > MAX_EFFECT_NAME:
             raise ValueError(f"once() takes a name of 1 to {MAX_EFFECT_NAME} characters.")

@@ -1,7 +1,7 @@
 """Slots: how many jobs of a group of queues may run at once in this process, and which claimed job starts next.
 
-Claimed jobs wait here, by priority and then in the order they were claimed, until a slot is free. The slot of a run is given back
-exactly once, whether the run ended or was given up on.
+Claimed jobs wait here, by priority and then in the order they were claimed, until a slot is free. The slot of
+a run is given back exactly once, whether the run ended or was given up on.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ class Slots:
         return runs
 
     def stale(self, patience: float) -> bool:
-        """Do jobs wait here although nothing has started for ``patience`` seconds? Somebody else may have a free slot."""
+        """Do jobs wait here although nothing has started for ``patience`` seconds? Somebody else may have a free
+        slot.
+        """
         return bool(self._waiting) and clock.monotonic() - self._last_start > patience
 
     @property

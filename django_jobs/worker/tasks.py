@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from contextvars import Context
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from django_jobs import clock
 
@@ -50,8 +50,7 @@ class Tasks:
         self._tasks[loop.create_task(self._serve_run(slots, run), context=Context())] = run
 
     async def _serve_run(self, slots: Slots, run: Run) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
         # From here on, not earlier: a task that is cancelled before its first step never runs at all.
         run.stop = partial(self._running_loop().call_soon_threadsafe, task.cancel)
         if run.stopping:
@@ -72,7 +71,9 @@ class Tasks:
         if clock.monotonic() - self._beat < patience:
             self._loop.call_soon_threadsafe(self._feel)
             return None
-        return next((run for run in list(self._tasks.values()) if run.coroutine is not None and run.coroutine.cr_running), None)
+        return next(
+            (run for run in list(self._tasks.values()) if run.coroutine is not None and run.coroutine.cr_running), None
+        )
 
     def _feel(self) -> None:
         self._beat = clock.monotonic()

@@ -1,16 +1,19 @@
 """When the loop may sleep, and how it is woken without losing a wake-up.
 
-Awake, a loop that finds nothing polls a few times more, so that a busy system never sends a notification. Then it lies down:
+Awake, a loop that finds nothing polls a few times more, so that a busy system never sends a notification.
+Then it lies down:
 
-1. It takes a shared lock for each of its queues on its own session. From now on every enqueuer's probe sees a sleeper and wakes one
-   after its commit.
+1. It takes a shared lock for each of its queues on its own session. From now on every enqueuer's probe sees a
+   sleeper and wakes one after its commit.
 2. It takes a transaction id of its own, ends that transaction, takes a snapshot and claims once more.
-3. While a transaction that the snapshot lists as unfinished goes on, it settles: it looks and claims again at growing pauses.
+3. While a transaction that the snapshot lists as unfinished goes on, it settles: it looks and claims again at
+   growing pauses.
 4. Then it sleeps until a notification, with the safety poll as the net.
 
-No job is missed: an enqueuer that probed before the lock had its own transaction id by then, below the sleeper's. So at the
-snapshot it had either ended, and the claim sees its job, or it is in the list, and a claim follows its end. The sleeper's own id
-matters: without it, an id just given out can lie above the snapshot's end and be in no list.
+No job is missed: an enqueuer that probed before the lock had its own transaction id by then, below the
+sleeper's. So at the snapshot it had either ended, and the claim sees its job, or it is in the list, and a
+claim follows its end. The sleeper's own id matters: without it, an id just given out can lie above the
+snapshot's end and be in no list.
 
 Where notifications do not arrive (a transaction pooler, ``LISTEN`` off) the loop polls, and says so once.
 """
@@ -66,7 +69,9 @@ class Sleeper:
             self._writers &= self._session.unfinished_writers()
 
     def after_claim(self, *, found: bool, queues: Sequence[str]) -> float:
-        """How many seconds the loop may wait for an event. ``queues``: those with a free slot, all claimed from and empty."""
+        """How many seconds the loop may wait for an event. ``queues``: those with a free slot, all claimed from
+        and empty.
+        """
         if self._proven is None:
             self._prove()
         if found:
@@ -92,8 +97,8 @@ class Sleeper:
         self._proven = self._session.can_listen()
         if not self._proven and self._session.peek_every is None:
             logger.warning(
-                "Notifications do not arrive on this connection (LISTEN is off, or a transaction pooler is in between): "
-                "polling every %g s instead.",
+                "Notifications do not arrive on this connection (LISTEN is off, or a transaction pooler is in "
+                "between): polling every %g s instead.",
                 self._poll_unproven,
             )
 

@@ -7,7 +7,7 @@ from django.contrib import admin
 from .models import Customer, Invoice, Order, OrderLine, Product, WebhookDelivery, WebhookEndpoint
 
 
-class OrderLineInline(admin.TabularInline):  # type: ignore[type-arg] - Django's class takes no argument at run time
+class OrderLineInline(admin.TabularInline):  # type: ignore[type-arg]
     model = OrderLine
     extra = 0
 
@@ -31,12 +31,8 @@ admin.site.register(
     list_select_related=["customer"],
     inlines=[OrderLineInline],
 )
-admin.site.register(
-    Invoice, list_display=["number", "order", "file", "rendered_at"], list_select_related=["order"]
-)
-admin.site.register(
-    WebhookEndpoint, list_display=["url", "store", "is_active"], list_filter=["store", "is_active"]
-)
+admin.site.register(Invoice, list_display=["number", "order", "file", "rendered_at"], list_select_related=["order"])
+admin.site.register(WebhookEndpoint, list_display=["url", "store", "is_active"], list_filter=["store", "is_active"])
 admin.site.register(
     WebhookDelivery,
     list_display=["event", "endpoint", "order", "delivered_at"],

@@ -50,9 +50,7 @@ class OrderedJob:
     job: EnqueuedJob
 
 
-def place_order(
-    customer: Customer, lines: Sequence[Line], *, card: str = "visa", gift_note: str = ""
-) -> Order:
+def place_order(customer: Customer, lines: Sequence[Line], *, card: str = "visa", gift_note: str = "") -> Order:
     """Place an order. Raises OutOfStock or PaymentDeclined; then nothing was ordered and no job is left."""
     return Checkout(customer, lines, card=card, gift_note=gift_note).place()
 
@@ -71,9 +69,7 @@ def cancel_order(order: Order) -> None:
 class Checkout:
     """One attempt to place an order. ``jobs``: what it enqueued. ``undone``: what a savepoint took back."""
 
-    def __init__(
-        self, customer: Customer, lines: Sequence[Line], *, card: str = "visa", gift_note: str = ""
-    ) -> None:
+    def __init__(self, customer: Customer, lines: Sequence[Line], *, card: str = "visa", gift_note: str = "") -> None:
         self.customer, self.lines = customer, lines
         self.card, self.gift_note = card, gift_note
         self.jobs: list[OrderedJob] = []
@@ -92,17 +88,13 @@ class Checkout:
 
     def _welcome(self) -> None:
         customer = self.customer.pk
-        self._enqueue(
-            jobs.send_welcome_mail, {"customer_id": customer}, idempotency_key=f"welcome:{customer}"
-        )
+        self._enqueue(jobs.send_welcome_mail, {"customer_id": customer}, idempotency_key=f"welcome:{customer}")
 
     def _take_goods(self) -> None:
         products = _take(self.customer.store, {line.sku: line.quantity for line in self.lines})
         for line in self.lines:
             product = products[line.sku]
-            OrderLine.objects.create(
-                order=self.order, product=product, quantity=line.quantity, price=product.price
-            )
+            OrderLine.objects.create(order=self.order, product=product, quantity=line.quantity, price=product.price)
             self.order.total += line.quantity * product.price
         self.order.save()
 
@@ -157,7 +149,7 @@ def order_stock_report(store: str, day: date) -> OrderedJob:
 
 
 def _take(store: str, quantities: Mapping[str, int]) -> dict[str, Product]:
-    """Take pieces from the shelves. Locked in one order, so two checkouts never wait for each other in a circle."""
+    """Take pieces from the shelves, locked in one order, so that no two checkouts wait in a circle."""
     products = Product.objects.select_for_update().filter(store=store, sku__in=quantities).order_by("pk")
     taken = {product.sku: product for product in products}
     for sku, quantity in quantities.items():

@@ -19,9 +19,7 @@ from django_jobs import Bury, Cancel, RetryPolicy, RunningJob, Snooze, job
 from . import documents, mails, partners
 from .models import Customer, Invoice, Order, OrderStatus, Product, WebhookDelivery
 
-SOON = RetryPolicy(
-    base=timedelta(milliseconds=400), cap=timedelta(seconds=1), floor=timedelta(milliseconds=100)
-)
+SOON = RetryPolicy(base=timedelta(milliseconds=400), cap=timedelta(seconds=1), floor=timedelta(milliseconds=100))
 CARRIERS = ("snail", "falcon", "tortoise")
 LONGEST_WAIT_FOR_INVOICE = timedelta(hours=1)
 

@@ -1,8 +1,8 @@
 """Writing many rows: one statement, run once with each row's values.
 
-``bulk_create`` and ``bulk_update`` build and compile an expression for every value, which costs much more than
-the statement (5 columns of 200 rows: 520 against 18 µs a row, measured). Values are adapted by the models' fields
-all the same. All rows of a call have the same keys.
+``bulk_create`` and ``bulk_update`` build and compile an expression for every value, at many times the cost of
+the statement (5 columns of 200 rows: 520 against 18 µs a row, measured). Values are adapted by the models'
+fields all the same. All rows of a call have the same keys.
 """
 
 from __future__ import annotations

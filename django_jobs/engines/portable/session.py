@@ -1,7 +1,7 @@
 """The portable session: a Django connection of its own, and an IMMEDIATE transaction for whatever writes.
 
-Nobody can wake it; instead it is asked often whether anybody else has committed anything. "Database is locked" is EngineUnavailable, and counts as lost contact:
-who holds a lease could not renew it meanwhile.
+Nobody can wake it; instead it is asked often whether anybody else committed anything. "Database is locked"
+is EngineUnavailable, and counts as lost contact: who holds a lease could not renew it meanwhile.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ class PortableSession:
         if self._connection is None:
             self._connection = connect(self.config.alias)
         with standing_in(self._connection):
+            if self._in_contact_since is None:
+                self._in_contact_since = clock.monotonic()
             try:
                 yield self._connection
             except Error as error:
@@ -71,8 +73,6 @@ class PortableSession:
                 if not is_locked(error):
                     self._connection.close()
                 raise EngineUnavailable(f"{type(error).__name__}: {error}") from error
-        if self._in_contact_since is None:
-            self._in_contact_since = clock.monotonic()
 
     def _transaction(self) -> transaction.Atomic:
         return transaction.atomic(using=self.config.alias)
@@ -104,9 +104,7 @@ class PortableSession:
                 raise
             return settle_piecewise(outcomes, error, settle_some, is_refusal)
 
-    def _claim_all(
-        self, connection: BaseDatabaseWrapper, claims: Sequence[ClaimRequest]
-    ) -> list[list[ClaimedJob]]:
+    def _claim_all(self, connection: BaseDatabaseWrapper, claims: Sequence[ClaimRequest]) -> list[list[ClaimedJob]]:
         """An idle worker only looks: the write lock is for those who have something to write."""
         if not claims:
             return []
@@ -182,9 +180,7 @@ class PortableSession:
             return (
                 jobs.filter(status=JobStatus.PROCESSING, queue__in=queues).exists()
                 or anything_ready(self.config.alias, open_queues)
-                or jobs.filter(
-                    status=JobStatus.SCHEDULED, queue__in=open_queues, run_at__lte=now + horizon
-                ).exists()
+                or jobs.filter(status=JobStatus.SCHEDULED, queue__in=open_queues, run_at__lte=now + horizon).exists()
             )
 
     # Sleeping and waking

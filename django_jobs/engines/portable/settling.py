@@ -53,9 +53,7 @@ class _Held(NamedTuple):
     cancel_requested_at: datetime | None
 
 
-def settle(
-    connection: BaseDatabaseWrapper, outcomes: Sequence[Outcome], worker: str, now: datetime
-) -> Written:
+def settle(connection: BaseDatabaseWrapper, outcomes: Sequence[Outcome], worker: str, now: datetime) -> Written:
     """What does not come back is lost."""
     held = _held_rows(connection.alias, outcomes)
     settling = _Settling(worker, now)
@@ -113,9 +111,7 @@ class _Settling:
         copy_rows(connection, Job, DeadJob, TO_DEAD_JOBS, self._buried)
         delete_rows(connection, Job, [*self._finished, *self._buried])
 
-    def _finish(
-        self, outcome: Outcome, row: _Held, status: str, result: Any = None, metrics: Any = None
-    ) -> None:
+    def _finish(self, outcome: Outcome, row: _Held, status: str, result: Any = None, metrics: Any = None) -> None:
         self.written[row.id, row.token] = str(status)
         self._finished[row.id] = {
             "id": uuid7(),

@@ -40,8 +40,7 @@ def _stage_group(connection: BaseDatabaseWrapper, group: _Group, now: datetime) 
         ids = list(due.order_by("run_at").values_list("id", flat=True)[:MAX_STAGED])
         places = take_places(len(ids))
         pending = {
-            job_id: {"status": JobStatus.PENDING, "ready_seq": place}
-            for job_id, place in zip(ids, places, strict=True)
+            job_id: {"status": JobStatus.PENDING, "ready_seq": place} for job_id, place in zip(ids, places, strict=True)
         }
         update_rows(connection, Job, pending)
     return len(ids)

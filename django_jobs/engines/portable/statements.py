@@ -144,15 +144,9 @@ def _insert(
         insert_rows(
             connection,
             Job,
-            [
-                _columns(shared, row) | place
-                for row, place in zip(rows, placed, strict=True)
-                if row.id not in taken
-            ],
+            [_columns(shared, row) | place for row, place in zip(rows, placed, strict=True) if row.id not in taken],
         )
-    return [
-        None if row.id in taken else str(place["status"]) for row, place in zip(rows, placed, strict=True)
-    ]
+    return [None if row.id in taken else str(place["status"]) for row, place in zip(rows, placed, strict=True)]
 
 
 def _places(due: Sequence[datetime], now: datetime) -> Iterator[dict[str, Any]]:

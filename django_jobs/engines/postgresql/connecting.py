@@ -11,8 +11,7 @@ from django.db import connections
 from psycopg import errors
 
 from django_jobs import clock
-
-from .partitions import add_partitions, partition_statements
+from django_jobs.models.partitions import add_partitions, partition_statements
 
 logger = logging.getLogger("django_jobs.engine")
 
@@ -87,7 +86,7 @@ def _add_partition(connection: psycopg.Connection[Any]) -> None:
     except errors.InsufficientPrivilege:
         statements = ";\n".join(s for day in days for s in partition_statements("<schema>", day))
         logger.critical(
-            "The job history has no partition for today and this role may not make one. Finished jobs stay leased until the "
-            "owner of the table runs:\n%s;",
+            "The job history has no partition for today and this role may not make one. Finished jobs stay leased "
+            "until the owner of the table runs:\n%s;",
             statements,
         )

@@ -1,6 +1,7 @@
 """Loads ``sql/*.sql`` once, with the tables' names from the models put in.
 
-Names stay as the models give them: unqualified ones are found by the connection's search_path, exactly as Django finds them.
+Names stay as the models give them: unqualified ones are found by the connection's search_path, exactly as
+Django finds them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from django_jobs import models
 LEASE_TOKENS = "django_jobs_lease_token_seq"
 READY_ORDER = "django_jobs_ready_seq"
 
-# True when somebody sleeps. Two ints: the jobs table (so that two installations in one database do not wake each other) and the queue.
+# True when somebody sleeps. The lock's two ints: the jobs table, so that two installations in one database do not
+# wake each other, and the queue.
 _ASLEEP = (
     "CASE WHEN j.status <> 'pending' THEN false "
     "WHEN pg_try_advisory_lock(j.tableoid::int4, hashtext(j.queue)) "

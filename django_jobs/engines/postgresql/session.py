@@ -1,7 +1,8 @@
-"""The PostgreSQL session: one psycopg connection of its own, made from Django's parameters, outside Django's pool.
+"""The PostgreSQL session: one psycopg connection of its own, made from Django's parameters, outside Django's
+pool.
 
-Every transaction is READ COMMITTED, whatever the server's default. After trouble the call raises EngineUnavailable and the next
-call connects anew if it must. The same connection listens for wake-ups.
+Every transaction is READ COMMITTED, whatever the server's default. After trouble the call raises
+EngineUnavailable and the next call connects anew if it must. The same connection listens for wake-ups.
 """
 
 from __future__ import annotations

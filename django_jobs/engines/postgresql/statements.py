@@ -13,8 +13,8 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_jobs.engines.protocol import BulkPlaced, BulkRow, KeyHolder, NewJob, Placed
+from django_jobs.models.partitions import add_partitions
 
-from .partitions import add_partitions
 from .queries import query
 
 CHUNK = 1000
@@ -74,8 +74,10 @@ class PostgresqlStatements:
         self, connection: BaseDatabaseWrapper, ids: Sequence[UUID], delay: timedelta
     ) -> list[tuple[UUID, str]]:
         with connection.cursor() as cursor:
-            cursor.execute(query("requeue_dead"), {"ids": list(ids), "delay": delay})
-            return cursor.fetchall()
+            terms: dict[str, Any] = {"ids": list(ids), "delay": delay}
+            cursor.execute(query("requeue_dead"), terms)
+            moved: list[tuple[UUID, str]] = cursor.fetchall()
+        return moved
 
     def add_partitions(self, connection: BaseDatabaseWrapper, days: Iterable[date]) -> int:
         with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
@@ -115,7 +117,8 @@ def _columns(job: NewJob) -> dict[str, Any]:
 def _server_time(connection: BaseDatabaseWrapper) -> datetime:
     with connection.cursor() as cursor:
         cursor.execute("SELECT statement_timestamp()")
-        return cursor.fetchone()[0]
+        now: datetime = cursor.fetchone()[0]
+    return now
 
 
 def _copy(connection: BaseDatabaseWrapper, shared: NewJob, rows: Iterable[BulkRow]) -> Iterator[str]:
@@ -148,18 +151,14 @@ def _text(value: str) -> str:
     return value.translate(_ESCAPES)
 
 
-def _insert_with_keys(
-    connection: BaseDatabaseWrapper, shared: NewJob, rows: Iterable[BulkRow]
-) -> Iterator[str | None]:
+def _insert_with_keys(connection: BaseDatabaseWrapper, shared: NewJob, rows: Iterable[BulkRow]) -> Iterator[str | None]:
     for chunk in _chunks(rows):
         placed = dict(_insert_chunk(connection, shared, chunk))
         for row in chunk:
             yield placed.get(row.id)
 
 
-def _insert_chunk(
-    connection: BaseDatabaseWrapper, shared: NewJob, chunk: Sequence[BulkRow]
-) -> list[tuple[UUID, str]]:
+def _insert_chunk(connection: BaseDatabaseWrapper, shared: NewJob, chunk: Sequence[BulkRow]) -> list[tuple[UUID, str]]:
     delay = shared.delay.total_seconds()
     encoded = ",".join(
         f'{{"id":"{row.id}","payload":{row.payload},"delay":{delay + row.offset},'
@@ -168,4 +167,5 @@ def _insert_chunk(
     )
     with connection.cursor() as cursor:
         cursor.execute(query("enqueue_many_with_keys"), _columns(shared) | {"rows": f"[{encoded}]"})
-        return cursor.fetchall()
+        placed: list[tuple[UUID, str]] = cursor.fetchall()
+    return placed

@@ -26,12 +26,12 @@ Run jobs until SIGTERM or SIGINT.
   manage.py runjobworker --drain --drain-horizon 30
       end when nothing is pending, running or due within 30 s: for demos, tests and batch jobs
 
-The first signal stops claiming, hands unstarted jobs back and waits for running ones, up to --shutdown-timeout seconds; what still
-runs then is handed back too, its attempt refunded. A second signal does that at once. Give your process manager a longer kill delay
-than --shutdown-timeout.
+The first signal stops claiming, hands unstarted jobs back and waits for running ones, up to --shutdown-timeout
+seconds; what still runs then is handed back too, its attempt refunded. A second signal does that at once. Give your
+process manager a longer kill delay than --shutdown-timeout.
 
-Exit codes: 0 stopped or drained; 1 wrong arguments or settings, or no usable database at the start; 70 threads were stuck in
-handlers that overran their time-out, so start a new process.
+Exit codes: 0 stopped or drained; 1 wrong arguments or settings, or no usable database at the start; 70 threads were
+stuck in handlers that overran their time-out, so start a new process.
 """
 
 
@@ -52,13 +52,19 @@ class Command(BaseCommand):
         parser.add_argument("--concurrency", type=int, metavar="N", help="Slots of the queues without their own.")
         parser.add_argument("--drain", action="store_true", help="End when there is nothing left to do.")
         parser.add_argument(
-            "--drain-horizon", type=float, default=0, metavar="SECONDS", help="With --drain: wait for jobs due within this time."
+            "--drain-horizon",
+            type=float,
+            default=0,
+            metavar="SECONDS",
+            help="With --drain: wait for jobs due within this time.",
         )
         parser.add_argument(
             "--shutdown-timeout", type=float, metavar="SECONDS", help="How long to wait for running jobs when stopping."
         )
         parser.add_argument(
-            "--no-scheduler", action="store_true", help="Run no maintenance here: another process stages, rescues and fires."
+            "--no-scheduler",
+            action="store_true",
+            help="Run no maintenance here: another process stages, rescues and fires.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -72,7 +78,8 @@ class Command(BaseCommand):
         code = worker.run()
         if code:
             raise CommandError(
-                "Threads were stuck in handlers that overran their time-out; their jobs are retried elsewhere. Start a new process.",
+                "Threads were stuck in handlers that overran their time-out; their jobs are retried elsewhere. "
+                "Start a new process.",
                 returncode=code,
             )
 
@@ -107,7 +114,8 @@ class Command(BaseCommand):
         if plan:
             database = "" if alias == "default" else f" --database {alias}"
             raise CommandError(
-                f"{len(plan)} migrations of django_jobs are not applied to alias {alias!r}. Run: manage.py migrate{database}"
+                f"{len(plan)} migrations of django_jobs are not applied to alias {alias!r}. "
+                f"Run: manage.py migrate{database}"
             )
 
     def _say_hello(self, worker: WorkerProcess) -> None:

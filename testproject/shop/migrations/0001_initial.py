@@ -15,9 +15,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("store", models.SlugField()),
                 ("url", models.URLField()),
@@ -29,9 +27,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("store", models.SlugField()),
                 ("name", models.CharField(max_length=100)),
@@ -40,9 +36,7 @@ class Migration(migrations.Migration):
                 ("points", models.PositiveIntegerField(default=0)),
             ],
             options={
-                "constraints": [
-                    models.UniqueConstraint(fields=("store", "email"), name="shop_customer_once_a_store")
-                ],
+                "constraints": [models.UniqueConstraint(fields=("store", "email"), name="shop_customer_once_a_store")],
             },
         ),
         migrations.CreateModel(
@@ -50,9 +44,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("number", models.CharField(max_length=20, unique=True)),
                 (
@@ -82,9 +74,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("number", models.CharField(max_length=30, unique=True)),
                 ("file", models.CharField(max_length=200)),
@@ -97,9 +87,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("store", models.SlugField()),
                 ("sku", models.CharField(max_length=40)),
@@ -108,9 +96,7 @@ class Migration(migrations.Migration):
                 ("stock", models.PositiveIntegerField()),
             ],
             options={
-                "constraints": [
-                    models.UniqueConstraint(fields=("store", "sku"), name="shop_product_once_a_store")
-                ],
+                "constraints": [models.UniqueConstraint(fields=("store", "sku"), name="shop_product_once_a_store")],
             },
         ),
         migrations.CreateModel(
@@ -118,9 +104,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("quantity", models.PositiveSmallIntegerField()),
                 ("price", models.DecimalField(decimal_places=2, max_digits=8)),
@@ -141,9 +125,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("event", models.CharField(default="order.placed", max_length=40)),
                 ("delivered_at", models.DateTimeField(blank=True, null=True)),

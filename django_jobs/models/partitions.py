@@ -1,7 +1,8 @@
 """Day partitions of the history table. No default partition: adding a day would have to scan it.
 
-``add_partitions`` may run in any number of processes at once, beside writers. A new leaf is made alone and then attached, which
-lets reads and writes of the parent go on; a parent that is locked is given up on after two seconds.
+``add_partitions`` may run in any number of processes at once, beside writers. A new leaf is made alone and
+then attached, which lets reads and writes of the parent go on; a parent that is locked is given up on after
+two seconds.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from datetime import date
 from typing import Any
 
 from django_jobs.ids import uuid7_range
-from django_jobs.models import JobHistory
+
+TABLE = "django_jobs_job_history"
 
 # An append-only leaf: vacuumed and frozen soon after its day, not all at once months later.
 STORAGE = "autovacuum_vacuum_insert_scale_factor = 0.2, autovacuum_freeze_min_age = 0"
@@ -46,7 +48,7 @@ def add_partitions(cursor: Any, days: Iterable[date]) -> int:
 
 def partition_statements(schema: str, day: date) -> list[str]:
     """The SQL that makes and attaches one day's partition."""
-    parent = f'"{schema}"."{_table()}"'
+    parent = f'"{schema}"."{TABLE}"'
     leaf = f'"{schema}"."{leaf_name(day)}"'
     low, high = uuid7_range(day)
     return [
@@ -56,14 +58,10 @@ def partition_statements(schema: str, day: date) -> list[str]:
 
 
 def leaf_name(day: date) -> str:
-    return f"{_table()}_{day:%Y%m%d}"
+    return f"{TABLE}_{day:%Y%m%d}"
 
 
 def _missing(cursor: Any, days: Iterable[date]) -> tuple[str, list[date]]:
-    cursor.execute(_LEAVES, [_table()])
+    cursor.execute(_LEAVES, [TABLE])
     schema, leaves = cursor.fetchone()
     return schema, [day for day in days if leaf_name(day) not in leaves]
-
-
-def _table() -> str:
-    return JobHistory._meta.db_table.strip('"')

@@ -1,0 +1,33 @@
+import pytest
+from django.db import connections
+
+from django_jobs import engines
+from django_jobs.engines.protocol import EngineConfig
+
+
+@pytest.fixture
+def statements():
+    return engines.statements("default")
+
+
+@pytest.fixture
+def connection():
+    return connections["default"]
+
+
+@pytest.fixture
+def open_session(transactional_db):
+    sessions = []
+
+    def open_session(worker="worker-1", **config):
+        sessions.append(engines.open_session(EngineConfig(alias="default", worker=worker, **config)))
+        return sessions[-1]
+
+    yield open_session
+    for session in reversed(sessions):
+        session.close()
+
+
+@pytest.fixture
+def session(open_session):
+    return open_session()

@@ -1,0 +1,118 @@
+"""What the engine tests share: both engines pass the same tests, except for what only one of them has."""
+
+import os
+from dataclasses import replace
+from datetime import timedelta
+from threading import Thread
+
+import pytest
+from django.db import connections
+from django.db.models import F
+
+from django_jobs.engines.protocol import ClaimRequest, ExpiredLease, NewJob
+from django_jobs.failure import Failure
+from django_jobs.ids import uuid7
+from django_jobs.models import DeadJob, Job, JobHistory
+from django_jobs.outcomes import Buried, Finished, Rescheduled
+
+VENDOR = os.environ["TEST_DATABASE"]
+on_postgresql = pytest.mark.skipif(VENDOR != "postgresql", reason="PostgreSQL only")
+on_sqlite = pytest.mark.skipif(VENDOR != "sqlite", reason="SQLite only")
+
+FAILURE = Failure(error_type="ValueError", message="no such invoice\nat all", traceback="Traceback …")
+
+
+def new_job(**changes):
+    job = NewJob(
+        id=uuid7(), queue="default", type="noop", payload="{}", priority=0, tenant="", max_attempts=5
+    )
+    return replace(job, **changes)
+
+
+def claim(session, limit=10, queues=("default",), suspects=1):
+    (jobs,) = session.tick([], [ClaimRequest(queues=queues, limit=limit, suspects=suspects)]).jobs
+    return jobs
+
+
+def claim_one(session, **options):
+    (job,) = claim(session, limit=1, **options)
+    return job
+
+
+def settle(session, *outcomes):
+    return session.tick(outcomes, [])
+
+
+def finished(job, **values):
+    return Finished(job_id=job.id, token=job.token, **values)
+
+
+def rescheduled(job, delay=timedelta(0), **values):
+    return Rescheduled(job_id=job.id, token=job.token, delay=delay, **values)
+
+
+def buried(job, **values):
+    defaults = {"reason": "exhausted", "failure": FAILURE, "fingerprint": "1:0123456789abcdef"}
+    return Buried(job_id=job.id, token=job.token, **defaults | values)
+
+
+def retry_lost(lease: ExpiredLease):
+    """The judge of most tests: every lost run is retried at once."""
+    return Rescheduled(
+        job_id=lease.job_id, token=lease.token, delay=timedelta(0), failure=FAILURE, lost=True
+    )
+
+
+def stored(job):
+    return Job.objects.get(id=job.id)
+
+
+def dead(job):
+    return DeadJob.objects.get(id=job.id)
+
+
+def history(job):
+    return JobHistory.objects.get(job_id=job.id)
+
+
+def let_time_pass(by, *jobs, columns=("run_at", "locked_until")):
+    """Shift what is compared with the clock into the past, instead of waiting."""
+    for column in columns:
+        rows = Job.objects.filter(**{f"{column}__isnull": False})
+        if jobs:
+            rows = rows.filter(id__in=[job.id for job in jobs])
+        rows.update(**{column: F(column) - by})
+
+
+def whereabouts(job_id):
+    """The tables that hold the job; a job is in exactly one of them."""
+    return [
+        name
+        for name, rows in {
+            "jobs": Job.objects.filter(id=job_id),
+            "dead": DeadJob.objects.filter(id=job_id),
+            "history": JobHistory.objects.filter(job_id=job_id),
+        }.items()
+        for _ in range(rows.count())
+    ]
+
+
+def in_threads(work, count):
+    """Run ``work(number)`` in so many threads; raises what the first of them raised."""
+    errors = []
+
+    def guarded(number):
+        try:
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            connections.close_all()
+
+    threads = [Thread(target=guarded, args=[number]) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
