@@ -15,6 +15,7 @@ _HOMES = {
     "RunningJob": ".worker.running",
     "enqueue": ".operations.enqueue",
     "aenqueue": ".operations.enqueue",
+    "job_context": ".context",
     "EnqueuedJob": ".operations.enqueue",
     "get_job": ".operations.lookup",
     "cancel": ".operations.cancel",
@@ -29,9 +30,28 @@ _HOMES = {
     "RetryPolicy": ".retry",
 }
 
-__all__ = sorted(_HOMES)  # noqa: PLE0605
+__all__ = [
+    "Bury",
+    "Cancel",
+    "EnqueuedJob",
+    "Retry",
+    "RetryPolicy",
+    "RunningJob",
+    "Snooze",
+    "aenqueue",
+    "cancel",
+    "discard_dead",
+    "enqueue",
+    "get_job",
+    "job",
+    "job_context",
+    "pause",
+    "resume",
+    "retry_dead",
+]
 
 if TYPE_CHECKING:
+    from .context import job_context
     from .exceptions import Bury, Cancel, Retry, Snooze
     from .handle import job
     from .operations.cancel import cancel

@@ -266,6 +266,10 @@ class Session(Protocol):
         """Move due jobs to pending, at most MAX_STAGED of each queue and priority."""
         ...
 
+    def my_leases(self) -> dict[UUID, int]:
+        """Job id to token of every lease of ``config.worker``: after an outage some may be unknown to it."""
+        ...
+
     def outstanding(self, queues: Sequence[str], horizon: timedelta) -> bool:
         """Is anything pending, processing, or scheduled within ``horizon``?"""
         ...

@@ -25,8 +25,8 @@ def enqueueing_connection() -> BaseDatabaseWrapper:
         for other in connections.all(initialized_only=True):
             if other.alias != connection.alias and _in_own_transaction(other) and _matters(other):
                 raise SeparateTransactions(
-                    f"A transaction is open on {other.alias!r} but not on {connection.alias!r}, where jobs are kept: the "
-                    f"job would be there even if {other.alias!r} rolled back. Open transaction.atomic("
+                    f"A transaction is open on {other.alias!r} but not on {connection.alias!r}, where jobs are kept: "
+                    f"the job would be there even if {other.alias!r} rolled back. Open transaction.atomic("
                     f"using={connection.alias!r}) around the call, enqueue after the commit (transaction.on_commit(…, "
                     f"using={other.alias!r})), or list {other.alias!r} in DJANGO_JOBS['HARMLESS_ALIASES']."
                 )

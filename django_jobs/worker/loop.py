@@ -17,7 +17,7 @@ from datetime import timedelta
 from django_jobs import clock
 from django_jobs.engines.protocol import ClaimedJob, ClaimRequest, EngineUnavailable, Session, Tick
 from django_jobs.maintenance.counts import Counts
-from django_jobs.outcomes import Outcome, Settled
+from django_jobs.outcomes import Outcome, Rescheduled, Settled
 from django_jobs.registry import registry
 
 from .dispatcher import Dispatcher
@@ -120,11 +120,11 @@ class Loop:
             self._unsettled = outcomes
             self._back_off(error)
             return
-        self._recover()
         self._unsettled = list(tick.busy)
         self._close_books(outcomes, tick)
         for claim, jobs in zip(claims, tick.jobs, strict=True):
             self._accept(claim, jobs)
+        self._recover()
         self._plan(claims, tick)
 
     def _gather(self) -> list[Outcome]:
@@ -168,7 +168,8 @@ class Loop:
         runs = [Run(job, registry.find(job.type)) for job in jobs]
         self.held.add(group, runs)
         group.add(runs)
-        self.dispatcher.fill(group)
+        if not self._stop_asked:
+            self.dispatcher.fill(group)
         if len(jobs) == claim.limit:
             self._wake_another(jobs[-1].queue)
 
@@ -249,16 +250,22 @@ class Loop:
         peek = self.session.peek_every
         if peek is not None and self.drain is None:
             wait = min(wait, peek.total_seconds())
-        notified = self.poke.wait(self.session.fileno() if not self._backoff else None, wait)
-        if notified or peek is not None:
-            self._answer_notification()
+        if self._backoff:
+            self.poke.wait(None, wait)
+        elif not self._notified():
+            self.poke.wait(self.session.fileno(), wait)
+            self._notified()
 
-    def _answer_notification(self) -> None:
+    def _notified(self) -> bool:
+        """Take what has arrived, also beside the answers of the last tick; get up if this process is wanted."""
         try:
-            if self.session.take_notification():
+            wanted = self.session.take_notification()
+            if wanted:
                 self.sleeper.get_up()
         except EngineUnavailable as error:
             self._back_off(error)
+            return False
+        return wanted
 
     def _back_off(self, error: EngineUnavailable) -> None:
         if not self._backoff:
@@ -272,6 +279,21 @@ class Loop:
         if self._backoff:
             logger.warning("The jobs database is available again.")
             self._backoff = 0.0
+            self._release_unknown()
+
+    def _release_unknown(self) -> None:
+        """A claim may have gone through although its answer never came: give such jobs back, unstarted."""
+        try:
+            leases = self.session.my_leases()
+        except EngineUnavailable as error:
+            self._back_off(error)
+            return
+        held = {run.job.id: run.job.token for _, run in self.held.snapshot()}
+        self._unsettled += [
+            Rescheduled(job_id=job_id, token=token, delay=timedelta(0), refund=True)
+            for job_id, token in leases.items()
+            if held.get(job_id) != token
+        ]
 
     # Tending
 

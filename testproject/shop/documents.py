@@ -14,7 +14,7 @@ from .models import Order
 if TYPE_CHECKING:
     from fpdf import FPDF
 
-INVOICES, GIFT_CARDS, REPORTS = "invoices", "gift-cards", "reports"
+FOLDERS = INVOICES, GIFT_CARDS, REPORTS = "invoices", "gift-cards", "reports"
 
 
 def write_invoice(order: Order, number: str) -> str:

@@ -38,6 +38,10 @@ class Product(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def shelf(self) -> str:
+        return f"{self.store}/{self.sku}"
+
 
 class OrderStatus(models.TextChoices):
     PLACED = "placed"

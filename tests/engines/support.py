@@ -1,6 +1,7 @@
 """What the engine tests share: both engines pass the same tests, except for what only one of them has."""
 
 import os
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from threading import Thread
@@ -9,7 +10,8 @@ import pytest
 from django.db import connections
 from django.db.models import F
 
-from django_jobs.engines.protocol import ClaimRequest, ExpiredLease, NewJob
+from django_jobs import engines
+from django_jobs.engines.protocol import ClaimRequest, EngineConfig, ExpiredLease, NewJob
 from django_jobs.failure import Failure
 from django_jobs.ids import uuid7
 from django_jobs.models import DeadJob, Job, JobHistory
@@ -95,6 +97,16 @@ def whereabouts(job_id):
         }.items()
         for _ in range(rows.count())
     ]
+
+
+@contextmanager
+def own_session(worker="worker-1", **config):
+    """A session of the calling thread."""
+    session = engines.open_session(EngineConfig(alias="default", worker=worker, **config))
+    try:
+        yield session
+    finally:
+        session.close()
 
 
 def in_threads(work, count):

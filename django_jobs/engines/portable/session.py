@@ -172,6 +172,13 @@ class PortableSession:
         with self._available() as connection:
             return staging.stage(connection, clock.now())
 
+    def my_leases(self) -> dict[UUID, int]:
+        with self._available():
+            mine = Job.objects.using(self.config.alias).filter(
+                status=JobStatus.PROCESSING, locked_by=self.config.worker
+            )
+            return dict(mine.values_list("pk", "lease_token"))
+
     def outstanding(self, queues: Sequence[str], horizon: timedelta) -> bool:
         with self._available():
             now = clock.now()

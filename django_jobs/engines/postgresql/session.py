@@ -8,6 +8,7 @@ EngineUnavailable and the next call connects anew if it must. The same connectio
 from __future__ import annotations
 
 import logging
+import select
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -44,6 +45,7 @@ Connection = psycopg.Connection[Any]
 
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 COMMIT = "COMMIT"
+PROOF_SECONDS = 2.0
 
 # With None, psycopg prepares nothing, not even what is executed with ``prepare=True``.
 ON_REQUEST = 2**31
@@ -58,6 +60,7 @@ class PostgresqlSession:
         self._connection: Connection | None = None
         self._connected_at = 0.0
         self._is_session = False
+        self._notified = False
         self._lying = False
 
     def close(self) -> None:
@@ -72,6 +75,7 @@ class PostgresqlSession:
         try:
             if self._connection is None:
                 self._connection = connect(self.config.alias)
+                self._connection.add_notify_handler(self._note)
                 self._connected_at = clock.monotonic()
             yield self._connection
         except psycopg.Error as error:
@@ -200,22 +204,30 @@ class PostgresqlSession:
         return outcomes
 
     def stage(self) -> Staging:
-        staged, queues, waits = 0, set(), []
+        moved: dict[tuple[str, int], int] = {}
         with self._available() as connection:
-            for queue, priority, seconds in self._run(connection, "due", {}):
-                moved = self._stage_group(connection, queue, priority) if seconds <= 0 else 0
-                if moved:
-                    staged += moved
-                    queues.add(queue)
-                if seconds > 0 or moved == MAX_STAGED:
-                    waits.append(max(seconds, 0.0))
-        next_due = timedelta(seconds=min(waits)) if waits else None
-        return Staging(staged=staged, queues=frozenset(queues), next_due=next_due)
+            groups = self._run(connection, "due", {})
+            for queue, priority, seconds in groups:
+                if seconds <= 0:
+                    moved[queue, priority] = self._stage_group(connection, queue, priority)
+            if any(moved.values()):
+                groups = self._run(connection, "due", {})
+        # Rows that are due but could not be moved are locked: no reason to come back at once.
+        waits = [max(seconds, 0.0) for queue, priority, seconds in groups if moved.get((queue, priority)) != 0]
+        return Staging(
+            staged=sum(moved.values()),
+            queues=frozenset(queue for (queue, _), count in moved.items() if count),
+            next_due=timedelta(seconds=min(waits)) if waits else None,
+        )
 
     def _stage_group(self, connection: Connection, queue: str, priority: int) -> int:
         with _transaction(connection):
             terms = {"queue": queue, "priority": priority, "limit": MAX_STAGED}
             return connection.execute(query("stage"), terms).rowcount
+
+    def my_leases(self) -> dict[UUID, int]:
+        with self._available() as connection:
+            return dict(self._run(connection, "my_leases", {"worker": self.config.worker}))
 
     def outstanding(self, queues: Sequence[str], horizon: timedelta) -> bool:
         with self._available() as connection:
@@ -235,9 +247,19 @@ class PostgresqlSession:
             channel = f"django_jobs_{connection.info.backend_pid}"
             connection.execute(f'LISTEN "{channel}"')
             connection.execute("SELECT pg_notify(%s, '')", [channel])
-            self._is_session = any(connection.notifies(timeout=2, stop_after=1))
-            connection.prepare_threshold = ON_REQUEST if self._is_session else None
+        self._is_session = self._hears_itself()
+        if self._connection is not None:
+            self._connection.prepare_threshold = ON_REQUEST if self._is_session else None
         return self._is_session
+
+    def _hears_itself(self) -> bool:
+        deadline = clock.monotonic() + PROOF_SECONDS
+        while not self.take_notification():
+            left = deadline - clock.monotonic()
+            if left <= 0:
+                return False
+            select.select([self.fileno()], [], [], left)
+        return True
 
     def lie_down(self, queues: Sequence[str]) -> bool:
         self.get_up()
@@ -268,7 +290,15 @@ class PostgresqlSession:
 
     def take_notification(self) -> bool:
         with self._available() as connection:
-            return any(connection.notifies(timeout=0))
+            connection.pgconn.consume_input()
+            while connection.pgconn.notifies():
+                self._notified = True
+        taken, self._notified = self._notified, False
+        return taken
+
+    def _note(self, _: psycopg.Notify) -> None:
+        """Notifications also come in beside the answers to statements, after which the socket is silent."""
+        self._notified = True
 
 
 @contextmanager

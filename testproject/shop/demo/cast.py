@@ -1,4 +1,4 @@
-"""Who takes part: three stores with their products, customers and endpoints. Every store's name begins with ``demo-``."""
+"""Who takes part: three stores with their products, customers and endpoints. Their names begin with ``demo-``."""
 
 from __future__ import annotations
 

@@ -89,9 +89,7 @@ class Evidence:
     @cached_property
     def deliveries(self) -> list[WebhookDelivery]:
         return list(
-            WebhookDelivery.objects.select_related("endpoint", "order").filter(
-                endpoint__store__startswith=PREFIX
-            )
+            WebhookDelivery.objects.select_related("endpoint", "order").filter(endpoint__store__startswith=PREFIX)
         )
 
     @cached_property
@@ -110,6 +108,11 @@ class Evidence:
 
     def of_type(self, name: str) -> list[JobRecord]:
         return [job for job in self.jobs.values() if job.type == name]
+
+    def requests_of(self, job: JobRecord) -> list[RequestRecord]:
+        """Those that carried the key in the job's result."""
+        key = job.result["key"] if job.result else None
+        return [request for request in self.requests if request.key == key]
 
 
 def _unfinished() -> Iterator[JobRecord]:

@@ -1,7 +1,7 @@
 """The other companies, played by one HTTP server in a thread. Every request goes into a file, with the answer.
 
-``/hooks/moody`` is down for the first request of each of the first three deliveries. ``/hooks/gone`` has closed for good.
-Nobody serves ``/erp``.
+``/hooks/moody`` is down for the first request of each of the first three deliveries. ``/hooks/gone`` has closed for
+good. Nobody serves ``/erp``.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from testproject.shop.checkout import (
 )
 from testproject.shop.models import Customer
 
-from .cast import NORTH
+from .cast import NORTH, POP_UP
 from .story import AskedJob, Outcome, Scene
 
 CAMPAIGN_SPREAD = timedelta(seconds=2)
@@ -85,6 +85,7 @@ def _visit(act: Act, customer: Customer) -> Scene:
         undone=[AskedJob.of(ordered) for ordered in checkout.undone],
         fails_once=act.fails_once,
         cancelled=act.cancelled,
+        endpoint_is_gone=customer.store == POP_UP,
     )
 
 

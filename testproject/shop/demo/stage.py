@@ -59,6 +59,15 @@ def connect() -> str:
     return f"{connection.display_name} {version}, database {name!r}"
 
 
+def command(arguments: str) -> str:
+    """How to call manage.py so that it sees this database."""
+    call = f"{shown(Path(sys.executable))} {shown(MANAGE)} {arguments}"
+    if arguments.startswith("demo"):
+        return call
+    database = f"sqlite:///{DATABASE_FILE}" if has_own_database() else '"$DATABASE_URL"'
+    return f"DATABASE_URL={database} {call}"
+
+
 def shown(path: Path) -> str:
     """The path as the reader would type it."""
     here = Path.cwd()

@@ -30,7 +30,7 @@ class AskedJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """One visit to the checkout. ``undone``: jobs that a savepoint took back. ``number``: the order's."""
+    """One visit to the checkout. ``number``: the order's. ``undone``: jobs that a savepoint took back."""
 
     customer: str
     number: str
@@ -39,16 +39,21 @@ class Scene:
     undone: list[AskedJob]
     fails_once: bool
     cancelled: bool
+    endpoint_is_gone: bool
+
+    def has(self, type_name: str) -> bool:
+        return any(job.type == type_name for job in self.jobs)
 
 
 @dataclass(slots=True, kw_only=True)
 class Story:
-    """``stock``: pieces of each product (store/sku) before the first order."""
+    """``stock``: pieces on each shelf before the first order. ``worker``: the id of the one that did the work."""
 
     review_delay: float
     stock: dict[str, int]
     scenes: list[Scene] = field(default_factory=list)
     other_jobs: list[AskedJob] = field(default_factory=list)
+    worker: str = ""
 
     @property
     def placed(self) -> list[Scene]:

@@ -30,7 +30,7 @@ WITH given AS MATERIALIZED (
            untaken_since = CASE WHEN v.untaken THEN coalesce(j.untaken_since, statement_timestamp()) END,
            last_error = coalesce(v.summary, j.last_error), errors = {errors_with_new}
       FROM verdict v
-     WHERE j.id = ANY (ARRAY(SELECT id FROM verdict WHERE final = 'again')) AND v.id = j.id
+     WHERE j.id = v.id AND v.final = 'again'
 ), gone AS (
     DELETE FROM {jobs} j
      WHERE j.id = ANY (ARRAY(SELECT id FROM verdict WHERE final <> 'again'))
