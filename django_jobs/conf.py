@@ -6,6 +6,7 @@ fault at once; the system checks report the same text with an id.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from difflib import get_close_matches
 from functools import cache
@@ -19,6 +20,8 @@ from .exceptions import ConfigurationError, UnknownQueue
 from .retry import RetryPolicy
 
 SETTING = "DJANGO_JOBS"
+ABOVE_ZERO = ("timeout", "rescue_every", "stage_every", "poll_every", "poll_every_unproven", "history_retention")
+NOT_NEGATIVE = ("timeout_grace", "idempotency_retention", "unknown_patience", "shutdown_timeout")
 
 
 class Settings(BaseModel):
@@ -118,9 +121,12 @@ class Settings(BaseModel):
                 f"RENEW_EVERY ({self.renew_every}) must be above zero and at most a third of LEASE ({self.lease}): "
                 "two renewals may fail before a lease runs out. Lower RENEW_EVERY or raise LEASE"
             )
-        for name in ("rescue_every", "stage_every", "poll_every", "poll_every_unproven"):
-            if getattr(self, name) <= timedelta(0):
+        for name in ABOVE_ZERO:
+            if (value := getattr(self, name)) is not None and value <= timedelta(0):
                 raise ValueError(f"{name.upper()} must be above zero")
+        for name in NOT_NEGATIVE:
+            if getattr(self, name) < timedelta(0):
+                raise ValueError(f"{name.upper()} must be zero or more")
         if self.default_queue and self.default_queue not in self.queues:
             raise ValueError(f"DEFAULT_QUEUE {self.default_queue!r} is not one of QUEUES")
         return self
@@ -135,16 +141,16 @@ class Settings(BaseModel):
 
     def declared(self, queue: str) -> str:
         """Return ``queue``. Raises UnknownQueue, naming the nearest one."""
-        if queue in self.queues:
-            return queue
+        if isinstance(queue, str) and queue in self.queues:
+            return self.queues[self.queues.index(queue)]
         raise UnknownQueue(
             f"Queue {queue!r} is not declared.{did_you_mean(queue, self.queues)} "
             f"Declared: {', '.join(self.queues)}. Add it to {SETTING}['QUEUES'] or use one of these."
         )
 
 
-def did_you_mean(word: str, known: Any) -> str:
-    near = get_close_matches(word, list(known), n=1)
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    near = get_close_matches(word, list(known), n=1) if isinstance(word, str) else []
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -30,7 +30,7 @@ class Registry:
 
     def get(self, name: str) -> JobType:
         """Raises UnknownJobType, naming the nearest one."""
-        found = self._by_name.get(name)
+        found = self._by_name.get(name) if isinstance(name, str) else None
         if found is None:
             raise UnknownJobType(
                 f"No handler is registered as {name!r}.{did_you_mean(name, self._by_name)} Handlers are found in the "

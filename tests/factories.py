@@ -88,9 +88,7 @@ class IdempotencyKeyFactory(DjangoModelFactory):
         model = models.IdempotencyKey
 
     class Params:
-        expired = factory.Trait(
-            expires_at=factory.LazyFunction(lambda: timezone.now() - timedelta(seconds=1))
-        )
+        expired = factory.Trait(expires_at=factory.LazyFunction(lambda: timezone.now() - timedelta(seconds=1)))
 
     queue = "default"
     key = factory.Sequence(lambda n: f"key-{n}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from django.db import connections
 
 from django_jobs.exceptions import ConfigurationError
@@ -13,7 +15,12 @@ SUPPORTED = ("postgresql", "sqlite")
 
 def statements(alias: str) -> Statements:
     """The statements for this alias. Raises ConfigurationError for a database that is not supported."""
-    if _vendor(alias) == "postgresql":
+    return _statements_of(_vendor(alias))
+
+
+@cache
+def _statements_of(vendor: str) -> Statements:
+    if vendor == "postgresql":
         from .postgresql.statements import PostgresqlStatements
 
         return PostgresqlStatements()

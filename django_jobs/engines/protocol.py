@@ -74,9 +74,7 @@ class NewJob:
 class Placed:
     """Where a job stands after enqueueing. ``asleep``: a worker of the queue must be woken once this is committed."""
 
-    id: UUID
     status: str
-    duplicate: bool = False
     asleep: bool = False
 
 
@@ -266,7 +264,7 @@ class Session(Protocol):
         """Move due jobs to pending, at most MAX_STAGED of each queue and priority."""
         ...
 
-    def my_leases(self) -> dict[UUID, int]:
+    def my_leases(self) -> dict[UUID, int | None]:
         """Job id to token of every lease of ``config.worker``: after an outage some may be unknown to it."""
         ...
 

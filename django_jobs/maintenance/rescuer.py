@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import timedelta
 
 from django_jobs.engines.protocol import Judge, Session
+from django_jobs.worker.logs import get_logger
 
-logger = logging.getLogger("django_jobs.maintenance")
+logger = get_logger("django_jobs.maintenance")
 
 
 class Rescuer:

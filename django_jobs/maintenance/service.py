@@ -7,7 +7,6 @@ the others, nor the worker.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -17,8 +16,9 @@ from django.db import connections
 
 from django_jobs import clock
 from django_jobs.engines.protocol import EngineUnavailable, Session
+from django_jobs.worker.logs import get_logger
 
-logger = logging.getLogger("django_jobs.maintenance")
+logger = get_logger("django_jobs.maintenance")
 
 
 class Service(Protocol):

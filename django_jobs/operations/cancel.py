@@ -12,9 +12,10 @@ from django_jobs.conf import get_settings
 from django_jobs.models import FinalStatus, Job, JobStatus
 
 from .history import record
-from .lookup import get_job
+from .lookup import get_job, job_uuid
 
 Cancellation = Literal["cancelled", "requested", "too_late"]
+UNFINISHED = (*JobStatus.values, "failed_retrying")
 
 
 def cancel(id: UUID | str) -> Cancellation:
@@ -25,14 +26,18 @@ def cancel(id: UUID | str) -> Cancellation:
     finished or dead.
     """
     alias = get_settings().database
-    job_id = get_job(id).id
-    with transaction.atomic(using=alias):
-        # Locked first: FOR UPDATE sees the newest version, so a claim that committed a moment ago is not overlooked.
-        rows = Job.objects.using(alias).select_for_update().filter(pk=job_id).annotate(now=Now())
-        job = rows.first()
-        if job is not None:
-            return _cancel_locked(job, alias)
-    return "cancelled" if get_job(job_id).status == FinalStatus.CANCELLED else "too_late"
+    job_id = job_uuid(id)
+    while True:
+        with transaction.atomic(using=alias):
+            # Locked first: FOR UPDATE sees the newest version, so a claim that has just committed is not overlooked.
+            rows = Job.objects.using(alias).select_for_update().filter(pk=job_id).annotate(now=Now())
+            job = rows.first()
+            if job is not None:
+                return _cancel_locked(job, alias)
+        status = get_job(job_id).status
+        if status not in UNFINISHED:
+            return "cancelled" if status == FinalStatus.CANCELLED else "too_late"
+        # A dead job that an operator has just given fresh attempts.
 
 
 def _cancel_locked(job: Job, alias: str) -> Cancellation:

@@ -15,15 +15,17 @@ from django_jobs.engines import statements
 from django_jobs.models import DeadJob, FinalStatus
 
 from .history import record
-from .transactions import Wake, jobs_connection
+from .lookup import job_uuid
+from .transactions import jobs_connection, wake_after_commit
 
 BATCH = 500
 
 
-def retry_dead(ids: UUID | Iterable[UUID], *, delay: timedelta = timedelta(0)) -> int:
+def retry_dead(ids: UUID | str | Iterable[UUID | str], *, delay: timedelta = timedelta(0)) -> int:
     """Move dead jobs back to their queues: same id, same errors, fresh attempts. Returns how many were dead.
 
     In batches, each a transaction of its own; ids that are not dead (any more) are passed over.
+    Raises JobNotFound for what is no id.
     """
     connection = jobs_connection()
     engine = statements(connection.alias)
@@ -33,11 +35,11 @@ def retry_dead(ids: UUID | Iterable[UUID], *, delay: timedelta = timedelta(0)) -
         moved += len(placed)
         if not delay:
             for queue in {queue for _, queue in placed}:
-                transaction.on_commit(Wake(connection.alias, queue), using=connection.alias, robust=True)
+                wake_after_commit(connection, queue)
     return moved
 
 
-def discard_dead(ids: UUID | Iterable[UUID]) -> int:
+def discard_dead(ids: UUID | str | Iterable[UUID | str]) -> int:
     """Give dead jobs up: each becomes a history row ``discarded``. Returns how many were dead."""
     return sum(_discard_batch(batch, get_settings().database) for batch in _batches(ids))
 
@@ -52,7 +54,7 @@ def _discard_batch(batch: list[UUID], alias: str) -> int:
     return len(jobs)
 
 
-def _batches(ids: UUID | Iterable[UUID]) -> Iterable[list[UUID]]:
-    stream = iter([ids] if isinstance(ids, UUID) else ids)
+def _batches(ids: UUID | str | Iterable[UUID | str]) -> Iterable[list[UUID]]:
+    stream = map(job_uuid, [ids] if isinstance(ids, UUID | str) else ids)
     while batch := list(islice(stream, BATCH)):
         yield batch

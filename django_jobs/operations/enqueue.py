@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import count
+from itertools import islice, zip_longest
 from typing import Any
 from uuid import UUID
 
@@ -25,10 +25,12 @@ from django_jobs.policy import JobType
 from django_jobs.registry import registry
 
 from .lookup import status_of
-from .options import Options
+from .options import Options, check_context, check_duration, check_key
 from .transactions import enqueueing_connection, wake_after_commit
 
 KEY_TRIES = 5
+BATCH = 10_000
+MISSING: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def enqueue(type: str, payload: Mapping[str, Any] | None = None, /, **options: A
     ``options`` are those of ``using()``. Raises EnqueueError: UnknownJobType, UnknownQueue, InvalidPayload,
     InvalidOption, SeparateTransactions or IdempotencyConflict; nothing is written then.
     """
-    return enqueue_type(registry.get(type), payload or {}, Options().with_(options))
+    return enqueue_type(registry.get(type), {} if payload is None else payload, Options().with_(options))
 
 
 async def aenqueue(type: str, payload: Mapping[str, Any] | None = None, /, **options: Any) -> EnqueuedJob:
@@ -56,7 +58,7 @@ async def aenqueue(type: str, payload: Mapping[str, Any] | None = None, /, **opt
 
 def enqueue_type(job_type: JobType, payload: Mapping[str, Any], options: Options) -> EnqueuedJob:
     settings = get_settings()
-    encoded = job_type.signature.encode(payload, limit=settings.max_payload_bytes)
+    encoded = _encoded(job_type, payload, settings)
     connection = enqueueing_connection()
     engine = statements(connection.alias)
     job = _new_job(job_type, encoded, options, settings)
@@ -65,7 +67,7 @@ def enqueue_type(job_type: JobType, payload: Mapping[str, Any], options: Options
         return _enqueue_against_key(connection, engine, job)
     if placed.asleep:
         wake_after_commit(connection, job.queue)
-    return EnqueuedJob(placed.id, placed.status)
+    return EnqueuedJob(job.id, placed.status)
 
 
 def enqueue_many_of_type(
@@ -87,20 +89,48 @@ def enqueue_many_of_type(
     shared = _new_job(job_type, b"", options, settings)
     rows = _rows(job_type, payloads, settings, spread, idempotency_keys)
     with transaction.atomic(using=connection.alias):
-        if idempotency_keys is None:
-            ids: list[UUID] = []
-            placed = engine.enqueue_many(connection, shared, _noting_ids(rows, ids), keyed=False)
-            jobs = list(map(EnqueuedJob, ids, placed.statuses))  # type: ignore[arg-type]
-        else:
-            kept = list(rows)
-            placed = engine.enqueue_many(connection, shared, kept, keyed=True)
-            jobs = [
-                EnqueuedJob(row.id, status) if status else _enqueue_against_key(connection, engine, _alone(shared, row))
-                for row, status in zip(kept, placed.statuses, strict=True)
-            ]
-        if placed.asleep:
-            wake_after_commit(connection, shared.queue)
-    return jobs
+        if idempotency_keys is not None:
+            return _enqueue_with_keys(connection, engine, shared, list(rows))
+        # A queryset on this same connection may be what the payloads come from: it cannot be asked during a COPY.
+        return [
+            job
+            for batch in _batches(rows, all_at_once=bool(spread))
+            for job in _enqueue_batch(connection, engine, shared, batch)
+        ]
+
+
+def _batches(rows: Iterator[BulkRow], *, all_at_once: bool) -> Iterator[list[BulkRow]]:
+    while batch := list(rows if all_at_once else islice(rows, BATCH)):
+        yield batch
+
+
+def _enqueue_batch(
+    connection: BaseDatabaseWrapper, engine: Statements, shared: NewJob, rows: list[BulkRow]
+) -> Iterable[EnqueuedJob]:
+    placed = engine.enqueue_many(connection, shared, rows, keyed=False)
+    if placed.asleep:
+        wake_after_commit(connection, shared.queue)
+    return map(EnqueuedJob, (row.id for row in rows), placed.statuses)  # type: ignore[arg-type]
+
+
+def _enqueue_with_keys(
+    connection: BaseDatabaseWrapper, engine: Statements, shared: NewJob, rows: list[BulkRow]
+) -> list[EnqueuedJob]:
+    """In the order of the keys, so that two bulks with the same keys wait for each other but never in a circle."""
+    firsts: dict[str, BulkRow] = {}
+    for row in rows:
+        firsts.setdefault(row.key, row)
+    sent = sorted(firsts.values(), key=lambda row: row.key)
+    placed = engine.enqueue_many(connection, shared, sent, keyed=True)
+    if placed.asleep:
+        wake_after_commit(connection, shared.queue)
+    statuses = {row.id: status for row, status in zip(sent, placed.statuses, strict=True)}
+    return [
+        EnqueuedJob(row.id, status)
+        if (status := statuses.get(row.id))
+        else _enqueue_against_key(connection, engine, _alone(shared, row))
+        for row in rows
+    ]
 
 
 def _check_bulk(options: Options, spread: timedelta) -> None:
@@ -108,8 +138,7 @@ def _check_bulk(options: Options, spread: timedelta) -> None:
         raise InvalidOption(
             "One idempotency_key cannot stand for many jobs: pass idempotency_keys=[…] to enqueue_many()."
         )
-    if not isinstance(spread, timedelta) or spread < timedelta(0):
-        raise InvalidOption(f"spread must be a timedelta of zero or more, not {spread!r}.")
+    check_duration("spread", spread)
 
 
 def _rows(
@@ -124,28 +153,44 @@ def _rows(
         step = spread.total_seconds() / max(len(payloads), 1)
     else:
         step = 0.0
-    encode, limit = job_type.signature.encode, settings.max_payload_bytes
+    encoded = _numbered(job_type, payloads, settings)
     if idempotency_keys is None:
-        for n, payload in _numbered(payloads, encode, limit):
+        for n, payload in encoded:
             yield BulkRow(uuid7(), payload.decode(), n * step)
         return
-    for (n, payload), key in zip(_numbered(payloads, encode, limit), idempotency_keys, strict=True):
-        Options(idempotency_key=key)
+    for n, payload, key in _with_keys(encoded, idempotency_keys):
         yield BulkRow(uuid7(), payload.decode(), n * step, key, payload_hash(job_type.name, payload))
 
 
-def _numbered(payloads: Iterable[Mapping[str, Any]], encode: Any, limit: int) -> Iterator[tuple[int, bytes]]:
-    for n, payload in zip(count(), payloads):
+def _with_keys(encoded: Iterator[tuple[int, bytes]], keys: Iterable[str]) -> Iterator[tuple[int, bytes, str]]:
+    for pair, key in zip_longest(encoded, keys, fillvalue=MISSING):
+        if pair is MISSING or key is MISSING:
+            raise InvalidOption("idempotency_keys must hold exactly one key for each payload.")
+        n, payload = pair
         try:
-            yield n, encode(payload, limit=limit)
+            check_key(key)
+        except InvalidOption as error:
+            raise InvalidOption(f"Payload number {n}: {error}") from None
+        yield n, payload, key
+
+
+def _numbered(
+    job_type: JobType, payloads: Iterable[Mapping[str, Any]], settings: Settings
+) -> Iterator[tuple[int, bytes]]:
+    for n, payload in enumerate(payloads):
+        try:
+            encoded = _encoded(job_type, payload, settings)
         except InvalidPayload as error:
             raise type(error)(f"Payload number {n}: {error}") from None
+        yield n, encoded
 
 
-def _noting_ids(rows: Iterable[BulkRow], ids: list[UUID]) -> Iterator[BulkRow]:
-    for row in rows:
-        ids.append(row.id)
-        yield row
+def _encoded(job_type: JobType, payload: Mapping[str, Any], settings: Settings) -> bytes:
+    if not isinstance(payload, Mapping):
+        raise InvalidPayload(
+            f"Payload of {job_type.name}: it must be a dict of field names to values, not {type(payload).__name__}."
+        )
+    return job_type.signature.encode(payload, limit=settings.max_payload_bytes)
 
 
 def _new_job(job_type: JobType, encoded: bytes, options: Options, settings: Settings) -> NewJob:
@@ -155,9 +200,9 @@ def _new_job(job_type: JobType, encoded: bytes, options: Options, settings: Sett
         queue=settings.declared(options.queue or job_type.queue or settings.first_queue),
         type=job_type.name,
         payload=encoded.decode(),
-        priority=job_type.priority if options.priority is None else options.priority,
+        priority=int(job_type.priority if options.priority is None else options.priority),
         tenant=options.tenant,
-        max_attempts=options.max_attempts or job_type.max_attempts or settings.max_attempts,
+        max_attempts=int(options.max_attempts or job_type.max_attempts or settings.max_attempts),
         context=_context(options),
         run_at=options.run_at,
         delay=options.delay or timedelta(0),
@@ -169,7 +214,10 @@ def _new_job(job_type: JobType, encoded: bytes, options: Options, settings: Sett
 
 def _context(options: Options) -> str:
     context = current_context() | (options.context or {})
-    return json.dumps(context) if context else "{}"
+    if not context:
+        return "{}"
+    check_context(context)
+    return json.dumps(context)
 
 
 def _alone(shared: NewJob, row: BulkRow) -> NewJob:
@@ -195,7 +243,7 @@ def _enqueue_against_key(connection: BaseDatabaseWrapper, engine: Statements, jo
         if placed is not None:
             if placed.asleep:
                 wake_after_commit(connection, job.queue)
-            return EnqueuedJob(placed.id, placed.status)
+            return EnqueuedJob(job.id, placed.status)
     raise EnqueueError(
         f"Idempotency key {job.key!r} of queue {job.queue!r} is being taken and given up again and again. "
         "If this transaction is not READ COMMITTED it cannot see the key's holder: run it again."

@@ -44,7 +44,7 @@ class JobInfo:
 
 def get_job(id: UUID | str) -> JobInfo:
     """The job with this id. Raises JobNotFound."""
-    job_id = _uuid(id)
+    job_id = job_uuid(id)
     # Twice, because a dead job that is retried between the first two looks passes us by.
     for _ in range(2):
         for look in (_unfinished, _dead, _finished):
@@ -64,7 +64,8 @@ def status_of(job_id: UUID) -> str:
         return "succeeded"
 
 
-def _uuid(value: UUID | str) -> UUID:
+def job_uuid(value: UUID | str) -> UUID:
+    """Raises JobNotFound."""
     try:
         return value if isinstance(value, UUID) else UUID(value)
     except (ValueError, TypeError, AttributeError):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 from django_jobs.conf import did_you_mean, get_settings
 from django_jobs.exceptions import InvalidOption
 from django_jobs.policy import PRIORITIES
+
+# What every supported database and Python can hold, with room for a delay on top.
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = datetime(9000, 1, 1, tzinfo=UTC)
+LONGEST = timedelta(days=36_525)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +49,9 @@ class Options:
         self._check_times()
         _check_text("tenant", self.tenant, 200, may_be_empty=True)
         if self.idempotency_key is not None:
-            _check_text("idempotency_key", self.idempotency_key, 255, may_be_empty=False)
+            check_key(self.idempotency_key)
         if self.context is not None:
-            _check_context(self.context)
+            check_context(self.context)
 
     def _check_times(self) -> None:
         if self.run_at is not None and self.delay is not None:
@@ -59,8 +64,16 @@ class Options:
                     f"run_at={self.run_at!r} has no time zone, so the instant is unknown. "
                     "Use django.utils.timezone.now() or make_aware()."
                 )
-        if self.delay is not None and (not isinstance(self.delay, timedelta) or self.delay < timedelta(0)):
-            raise InvalidOption(f"delay must be a timedelta of zero or more, not {self.delay!r}.")
+            if not EARLIEST <= self.run_at < LATEST:
+                raise InvalidOption(f"run_at={self.run_at!r} is not between the years 1970 and 9000.")
+        if self.delay is not None:
+            check_duration("delay", self.delay)
+
+
+def check_duration(name: str, value: object) -> None:
+    """Raise InvalidOption unless ``value`` is a timedelta that a future instant can be made with."""
+    if not isinstance(value, timedelta) or not timedelta(0) <= value <= LONGEST:
+        raise InvalidOption(f"{name} must be a timedelta of zero to {LONGEST.days} days, not {value!r}.")
 
 
 def _is_no_int(value: object) -> bool:
@@ -82,7 +95,13 @@ def _encodable(value: str) -> bool:
     return True
 
 
-def _check_context(context: object) -> None:
+def check_key(key: object) -> None:
+    """Raise InvalidOption unless ``key`` can be an idempotency key."""
+    _check_text("idempotency_key", key, 255, may_be_empty=False)
+
+
+def check_context(context: object) -> None:
+    """Raise InvalidOption unless ``context`` can be stored."""
     if not isinstance(context, dict) or not all(isinstance(x, str) for pair in context.items() for x in pair):
         raise InvalidOption("context must be a dict of strings to strings.")
     for name, value in context.items():

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_jobs.conf import get_settings
 from django_jobs.engines import statements
 from django_jobs.exceptions import SeparateTransactions
+
+logger = logging.getLogger("django_jobs")
 
 
 def jobs_connection() -> BaseDatabaseWrapper:
@@ -44,7 +48,7 @@ def _in_own_transaction(connection: BaseDatabaseWrapper) -> bool:
 
 
 class Wake:
-    """Wakes one sleeping worker of a queue; put behind the commit, once for each queue."""
+    """Wakes one sleeping worker of a queue; put behind the commit, once for each queue. Never raises."""
 
     __slots__ = ("alias", "queue")
 
@@ -52,27 +56,27 @@ class Wake:
         self.alias, self.queue = alias, queue
 
     def __call__(self) -> None:
-        statements(self.alias).wake(connections[self.alias], self.queue)
+        # Caught here, because what Django does about a failed robust hook needs a function's __qualname__.
+        try:
+            statements(self.alias).wake(connections[self.alias], self.queue)
+        except Exception:
+            logger.exception("No worker of queue %r could be woken; one will look for itself.", self.queue)
 
 
 def wake_after_commit(connection: BaseDatabaseWrapper, queue: str) -> None:
-    """Call when an enqueueing statement saw a sleeper.
+    """Call when jobs of the queue became ready and somebody may be asleep.
 
     In a transaction that Django does not manage the NOTIFY rides inside: it is sent by the commit.
     """
-    wake = Wake(connection.alias, queue)
     if not connection.in_atomic_block and not connection.get_autocommit():
-        wake()
+        statements(connection.alias).wake(connection, queue)
     elif not _already_planned(connection, queue):
-        transaction.on_commit(wake, using=connection.alias, robust=True)
+        transaction.on_commit(Wake(connection.alias, queue), using=connection.alias, robust=True)
 
 
 def _already_planned(connection: BaseDatabaseWrapper, queue: str) -> bool:
-    """Is a wake-up of this queue planned that no rollback to a savepoint can take away before the present
-    block's end?
+    """Is a wake-up of this queue planned?
+
+    Any one will do: a savepoint whose rollback would take it away is still open, so the present call is inside it too.
     """
-    alive = set(connection.savepoint_ids)
-    return any(
-        isinstance(hook, Wake) and hook.queue == queue and savepoints <= alive
-        for savepoints, hook, *_ in connection.run_on_commit
-    )
+    return any(isinstance(hook, Wake) and hook.queue == queue for _, hook, *_ in connection.run_on_commit)

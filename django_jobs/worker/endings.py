@@ -16,7 +16,10 @@ from django_jobs.policy import LONGEST_DELAY
 from django_jobs.registry import registry
 from django_jobs.storable import clean_json
 
+from .logs import get_logger
 from .running import Run
+
+logger = get_logger("django_jobs.worker")
 
 UNTAKEN_SECONDS = 30.0
 HAND_BACK_DELAY = timedelta(seconds=2)
@@ -33,7 +36,15 @@ def succeeded(run: Run, result: object) -> Finished:
 
 
 def failed(run: Run, error: BaseException) -> Outcome:
-    """What a handler's exception means. Never raises."""
+    """What a handler's exception means. Never raises, whatever its attributes or the type's retry function do."""
+    try:
+        return _meaning(run, error)
+    except BaseException:
+        logger.exception("Job %s (%s): its error is taken as a plain failure.", run.job.id, run.job.type)
+        return _retry(run, error, "exhausted", exactly=get_settings().retry.delay(run.job.attempt))
+
+
+def _meaning(run: Run, error: BaseException) -> Outcome:
     match error:
         case Snooze():
             return _again(run, _bounded(error.for_), refund=True)
@@ -51,7 +62,7 @@ def failed(run: Run, error: BaseException) -> Outcome:
         case RunTimedOut():
             # A thread cannot be stopped: leave it the grace to end before the job may start elsewhere.
             return _retry(run, error, "timeout", at_least=get_settings().timeout_grace)
-        case Retry(after=timedelta() as wish):
+        case Retry(after=wish) if wish is not None:
             return _retry(run, error, "exhausted", exactly=_bounded(wish))
     return _retry(run, error, "exhausted")
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import Context
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext
-from django.db import DatabaseError, connections, transaction
+from django.db import Error, connections, transaction
 
 from django_jobs.conf import get_settings
 from django_jobs.context import adopt_context
@@ -30,12 +30,15 @@ from django_jobs.storable import clean_json
 
 from .endings import HAND_BACK_DELAY, failed, handed_back, succeeded, timed_out, undecodable, untaken
 from .hygiene import close_connections, leftovers, tidy_connections
+from .logs import get_logger
 from .running import Run, RunningJob
 
-logger = logging.getLogger("django_jobs.worker")
+logger = get_logger("django_jobs.worker")
 
 Ended = Outcome | Settled | None
 Call = Callable[[], Any]
+
+LEFTOVERS_SECONDS = 5.0
 
 
 class Executor:
@@ -64,8 +67,7 @@ class Executor:
             if run.job_type is not None and run.job_type.atomic:
                 return self._run_atomic(run, call)
             result = call()
-            if left := leftovers():
-                raise TransactionLeftOpen(f"The handler returned with {left}: its writes are rolled back.")
+            _refuse(leftovers())
             return succeeded(run, result)
         finally:
             leftovers()
@@ -81,6 +83,7 @@ class Executor:
                 run.coroutine = call()
                 try:
                     result = await run.coroutine
+                    _refuse(await _left_in_thread(context))
                 finally:
                     _retire_thread(context)
             return succeeded(run, result)
@@ -132,8 +135,8 @@ class Executor:
         while True:
             try:
                 connections[alias].close()
-                return not Job.objects.using(alias).filter(pk=run.job.id, lease_token=run.job.token).exists()
-            except DatabaseError:
+                return not Job.objects.using(alias).filter(pk=run.job.id).exists()
+            except Error:
                 logger.exception("Job %s: whether its transaction committed is not known yet.", run.job.id)
                 if self._pause():
                     raise
@@ -163,6 +166,21 @@ def _prepared(run: Run) -> Call | Outcome:
     if job_type.signature.wants_run:
         return partial(job_type.handler, RunningJob(run), **arguments)
     return partial(job_type.handler, **arguments)
+
+
+def _refuse(left: str) -> None:
+    if left:
+        raise TransactionLeftOpen(f"The handler returned with {left}: its writes are rolled back.")
+
+
+async def _left_in_thread(context: Any) -> str:
+    """The leftovers in the thread that served this run's ORM calls. A busy one was left behind on purpose."""
+    thread = SyncToAsync.context_to_thread_executor.get(context)
+    if thread is None:
+        return ""
+    with suppress(TimeoutError):
+        return await asyncio.wait_for(asyncio.wrap_future(thread.submit(leftovers)), LEFTOVERS_SECONDS)
+    return ""
 
 
 def _retire_thread(context: Any) -> None:

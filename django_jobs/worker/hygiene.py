@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
-from django.db import DatabaseError, connections
+from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 
@@ -45,10 +46,19 @@ def _left_open(connection: BaseDatabaseWrapper) -> str:
         return "an atomic block that was entered but not left"
     if connection.connection is not None and not connection.get_autocommit():
         return "a transaction begun by set_autocommit(False)"
+    if connection.connection is not None and _is_in_transaction(connection.connection):
+        return "a transaction begun by a BEGIN of its own"
     return ""
 
 
+def _is_in_transaction(driver: Any) -> bool:
+    """Asked of the driver, sqlite3 or psycopg, because Django does not see a BEGIN in a cursor."""
+    if hasattr(driver, "in_transaction"):
+        return bool(driver.in_transaction)
+    return not driver.closed and bool(driver.info.transaction_status)
+
+
 def _discard(connection: BaseDatabaseWrapper) -> None:
-    with suppress(DatabaseError):
+    with suppress(Error):
         connection.close()
     del connections[connection.alias]

@@ -8,9 +8,8 @@ again with growing pauses.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
@@ -24,6 +23,7 @@ from .dispatcher import Dispatcher
 from .endings import HAND_BACK_DELAY, handed_back
 from .executor import Ended
 from .held import Held
+from .logs import get_logger
 from .overruns import LOOK_SECONDS, Overruns
 from .poke import Poke
 from .reporting import final_status, log_run
@@ -31,13 +31,14 @@ from .running import Run
 from .slots import Slots
 from .wake import Sleeper
 
-logger = logging.getLogger("django_jobs.worker")
+logger = get_logger("django_jobs.worker")
 
 MOST_OUTCOMES = 1000
 STALE_SECONDS = 1.0
 PROGRESS_SECONDS = 2.0
 DRAIN_POLL = 0.1
 CANCEL_SECONDS = 0.5
+LAST_WORDS_SECONDS = 5.0
 WAKE_NEXT_SECONDS = 0.1
 FIRST_BACKOFF, LAST_BACKOFF = 0.1, 5.0
 
@@ -75,6 +76,7 @@ class Loop:
         self._stop_asked = 0
         self._stopping_since: float | None = None
         self._handed_back = False
+        self._handed_back_at = 0.0
         self._cancelled_at: float | None = None
         self._backoff = 0.0
         self._retry_at = 0.0
@@ -183,16 +185,16 @@ class Loop:
     # Books
 
     def _close_books(self, outcomes: Sequence[Outcome], tick: Tick) -> None:
-        busy = {outcome.job_id for outcome in tick.busy}
-        lost = {outcome.job_id for outcome in tick.lost}
+        busy = {(outcome.job_id, outcome.token) for outcome in tick.busy}
+        lost = {(outcome.job_id, outcome.token) for outcome in tick.lost}
         for outcome in outcomes:
-            if outcome.job_id in busy:
+            if (outcome.job_id, outcome.token) in busy:
                 continue
             held = self.held.remove(outcome.job_id, outcome.token)
             if held is None:
                 continue
             run = held[1]
-            if outcome.job_id in lost:
+            if (outcome.job_id, outcome.token) in lost:
                 self._lost(run)
             else:
                 self._book(run, outcome, final_status(outcome, tick.written[outcome.job_id]))
@@ -218,10 +220,8 @@ class Loop:
     def _plan(self, claims: Sequence[ClaimRequest], tick: Tick) -> None:
         """Decide how long to wait for an event."""
         full = any(len(jobs) == claim.limit for claim, jobs in zip(claims, tick.jobs, strict=True))
-        if self._unsettled and not tick.busy:
+        if (self._unsettled and not tick.busy) or (full and any(group.has_free for group in self.groups)):
             self._wait = 0.0
-        elif full:
-            self._wait = 0.0 if any(group.has_free for group in self.groups) else LAST_BACKOFF
         elif self.drain is not None:
             self._wait = DRAIN_POLL
         else:
@@ -247,14 +247,22 @@ class Loop:
             wait = min(wait, DRAIN_POLL)
         if len(self.held):
             wait = min(wait, LOOK_SECONDS)
-        peek = self.session.peek_every
-        if peek is not None and self.drain is None:
-            wait = min(wait, peek.total_seconds())
         if self._backoff:
             self.poke.wait(None, wait)
         elif not self._notified():
-            self.poke.wait(self.session.fileno(), wait)
+            self._wait_for_event(wait)
+
+    def _wait_for_event(self, seconds: float) -> None:
+        """Until somebody pokes, a notification comes, or time is over. A silent database is peeked at now and then."""
+        peek = self.session.peek_every
+        if peek is None or self.drain is not None:
+            self.poke.wait(self.session.fileno(), seconds)
             self._notified()
+            return
+        end = clock.monotonic() + seconds
+        while (left := end - clock.monotonic()) > 0:
+            if self.poke.wait(None, min(left, peek.total_seconds())) or self._notified():
+                return
 
     def _notified(self) -> bool:
         """Take what has arrived, also beside the answers of the last tick; get up if this process is wanted."""
@@ -262,10 +270,17 @@ class Loop:
             wanted = self.session.take_notification()
             if wanted:
                 self.sleeper.get_up()
+                self._pass_on(group for group in self.groups if not group.has_free)
         except EngineUnavailable as error:
             self._back_off(error)
             return False
         return wanted
+
+    def _pass_on(self, groups: Iterable[Slots]) -> None:
+        """This process was taken for a sleeper but will not claim from these queues: another one may."""
+        for group in groups:
+            for queue in group.queues:
+                self.session.wake(queue)
 
     def _back_off(self, error: EngineUnavailable) -> None:
         if not self._backoff:
@@ -292,7 +307,7 @@ class Loop:
         self._unsettled += [
             Rescheduled(job_id=job_id, token=token, delay=timedelta(0), refund=True)
             for job_id, token in leases.items()
-            if held.get(job_id) != token
+            if token is not None and held.get(job_id) != token
         ]
 
     # Tending
@@ -341,6 +356,7 @@ class Loop:
             logger.info("Stopping: no more claims; %d jobs are held.", len(self.held))
             for group in self.groups:
                 self._give_unstarted_back(group)
+            self._leave_the_sleepers()
         if self._cancelled_at is None and (self._stop_asked > 1 or now - self._stopping_since >= self.shutdown_timeout):
             self._cancelled_at = now
             for _, run in self.held.snapshot():
@@ -348,12 +364,21 @@ class Loop:
         if self._cancelled_at is not None and (now - self._cancelled_at >= CANCEL_SECONDS or not self._cancellable()):
             self._hand_back()
 
+    def _leave_the_sleepers(self) -> None:
+        """No enqueuer counts on this process from here on; who did a moment ago is answered by another."""
+        try:
+            self.sleeper.get_up()
+            self._pass_on(self.groups)
+        except EngineUnavailable as error:
+            self._back_off(error)
+
     def _cancellable(self) -> bool:
         return any(run.stop is not None and not run.ended for _, run in self.held.snapshot())
 
     def _hand_back(self) -> None:
         """The last statement before the end: what still runs goes to others, a little later, its attempt refunded."""
         self._handed_back = True
+        self._handed_back_at = clock.monotonic()
         for slots, run in self.held.snapshot():
             if slots.give_back(run):
                 logger.warning("Job %s (%s) has not ended in time and is handed back.", run.job.id, run.job.type)
@@ -361,7 +386,9 @@ class Loop:
 
     def _finished(self) -> bool:
         if self._inbox or self._unsettled:
-            return self._handed_back and self._backoff >= LAST_BACKOFF
+            return self._handed_back and (
+                self._backoff >= LAST_BACKOFF or clock.monotonic() - self._handed_back_at > LAST_WORDS_SECONDS
+            )
         if self._stopping_since is not None:
             return not len(self.held)
         return self.drain is not None and not len(self.held) and not self._outstanding(self.drain)

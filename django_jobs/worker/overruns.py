@@ -7,7 +7,6 @@ stuck and the process must be replaced.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -16,11 +15,12 @@ from django_jobs.outcomes import Outcome
 
 from .endings import failed, timed_out
 from .held import Held
+from .logs import get_logger
 from .running import Run
 from .slots import Slots
 from .tasks import Tasks
 
-logger = logging.getLogger("django_jobs.worker")
+logger = get_logger("django_jobs.worker")
 
 LOOK_SECONDS = 0.25
 BLOCKED_SECONDS = 2.0

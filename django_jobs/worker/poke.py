@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 from contextlib import suppress
+from math import ceil
 
 
 class Poke:
@@ -23,17 +24,21 @@ class Poke:
                 os.write(self._write, b"!")
 
     def wait(self, fileno: int | None, timeout: float) -> bool:
-        """Until poked, until ``fileno`` is readable, or until ``timeout`` seconds have passed. True if
-        ``fileno`` is readable.
-        """
-        watched = [self._read] if fileno is None else [self._read, fileno]
-        readable, _, _ = select.select(watched, [], [], max(timeout, 0.0))
+        """Until poked, until ``fileno`` is readable, or until ``timeout`` seconds passed. False if time is over."""
+        # Not select(), which refuses descriptors above 1023: a process with many connections has them.
+        poll = select.poll()
+        poll.register(self._read, select.POLLIN)
+        if fileno is not None:
+            poll.register(fileno, select.POLLIN)
+        readable = dict(poll.poll(ceil(max(timeout, 0.0) * 1000)))
         if self._read in readable:
             with suppress(BlockingIOError):
                 os.read(self._read, 512)
         self._poked = False
-        return fileno in readable
+        return bool(readable)
 
     def close(self) -> None:
+        """A thread that is left behind may still poke. That writes nothing: the descriptor may be another's by then."""
+        self._poked = True
         os.close(self._read)
         os.close(self._write)

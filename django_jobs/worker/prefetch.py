@@ -6,6 +6,7 @@ So long jobs are never hoarded by one process, and tiny ones are not starved by 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import exp
 
 from django_jobs import clock
 from django_jobs.engines.protocol import ClaimedJob
@@ -13,6 +14,7 @@ from django_jobs.engines.protocol import ClaimedJob
 HORIZON = 0.05
 MOST = 500
 MOST_BYTES = 8 * 1024 * 1024
+RATE_SECONDS = 0.2
 SMOOTHING = 0.5
 
 
@@ -26,7 +28,8 @@ class Prefetch:
         """``ended``: runs that ended since the last call."""
         now = clock.monotonic()
         elapsed, self._since = max(now - self._since, 1e-4), now
-        self._rate += SMOOTHING * (ended / elapsed - self._rate)
+        # Weighed by time: one run that ends right after the last call is no rate of ten thousand a second.
+        self._rate += (1 - exp(-elapsed / RATE_SECONDS)) * (ended / elapsed - self._rate)
         return int(min(self._rate * HORIZON, MOST, MOST_BYTES / self._bytes))
 
     def saw(self, jobs: Sequence[ClaimedJob]) -> None:

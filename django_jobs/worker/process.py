@@ -6,7 +6,6 @@ embedded in a test.
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import socket
@@ -32,6 +31,7 @@ from .dispatcher import Dispatcher
 from .endings import lost
 from .executor import Executor
 from .held import Held
+from .logs import get_logger
 from .loop import Loop
 from .overruns import Overruns
 from .poke import Poke
@@ -39,7 +39,7 @@ from .renewer import Renewer
 from .slots import Slots
 from .wake import Sleeper
 
-logger = logging.getLogger("django_jobs.worker")
+logger = get_logger("django_jobs.worker")
 
 EXIT_DONE = 0
 EXIT_STUCK = 70
@@ -82,7 +82,9 @@ class WorkerProcess:
             poke=self._poke,
             overruns=Overruns(self._dispatcher.tasks, settings.timeout_grace),
             drain=options.drain,
-            shutdown_timeout=options.shutdown_timeout or settings.shutdown_timeout,
+            shutdown_timeout=(
+                settings.shutdown_timeout if options.shutdown_timeout is None else options.shutdown_timeout
+            ),
         )
 
     def stop(self) -> None:

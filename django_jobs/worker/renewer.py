@@ -8,7 +8,6 @@ the thread.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -16,9 +15,10 @@ from datetime import timedelta
 from django_jobs.engines.protocol import EngineUnavailable, Renewal, Session
 
 from .held import Held
+from .logs import get_logger
 from .running import Run
 
-logger = logging.getLogger("django_jobs.worker")
+logger = get_logger("django_jobs.worker")
 
 RETRY_SECONDS = 1.0
 

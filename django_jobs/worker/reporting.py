@@ -8,6 +8,7 @@ import logging
 
 from django_jobs.outcomes import Buried, Finished, Outcome, Rescheduled, Settled
 
+from .logs import get_logger
 from .running import Run
 
 LINE = (
@@ -15,7 +16,7 @@ LINE = (
     "status=%(status)s%(error)s"
 )
 
-logger = logging.getLogger("django_jobs.runs")
+logger = get_logger("django_jobs.runs")
 
 
 def final_status(outcome: Outcome | Settled, written: str | None) -> str:

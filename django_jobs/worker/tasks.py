@@ -12,8 +12,11 @@ from typing import Any, cast
 from django_jobs import clock
 
 from .executor import Ended, Executor
+from .logs import get_logger
 from .running import Run
 from .slots import Slots
+
+logger = get_logger("django_jobs.worker")
 
 Next = Callable[[Slots, Run, Ended], Run | None]
 
@@ -26,6 +29,7 @@ class Tasks:
         self._thread: threading.Thread | None = None
         self._tasks: dict[asyncio.Task[Any], Run] = {}
         self._beat = 0.0
+        self._closing = False
 
     def start(self, slots: Slots, run: Run) -> None:
         self._running_loop().call_soon_threadsafe(self._spawn, slots, run)
@@ -41,7 +45,12 @@ class Tasks:
     def _serve(self) -> None:
         loop = self._running_loop()
         asyncio.set_event_loop(loop)
-        loop.run_forever()
+        while not self._closing:
+            try:
+                loop.run_forever()
+            except BaseException:
+                # SystemExit in a task that a handler has started passes through the loop. The other runs go on.
+                logger.exception("A task of a handler broke out of the event loop; the loop goes on.")
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
 
@@ -84,6 +93,7 @@ class Tasks:
 
     def close(self, timeout: float = 1.0) -> None:
         """Stop the loop; a task that blocks it is left behind."""
+        self._closing = True
         if self._loop is not None and self._thread is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(timeout)

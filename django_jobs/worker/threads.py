@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
+from django_jobs import clock
+
 from .executor import Ended, Executor
 from .hygiene import close_connections
 from .running import Run
@@ -37,8 +39,9 @@ class Threads:
         """Let idle threads end. Those that never return are left behind."""
         for _ in self._threads:
             self._work.put(None)
+        end = clock.monotonic() + timeout
         for thread in self._threads:
-            thread.join(timeout if thread.is_alive() else 0)
+            thread.join(max(end - clock.monotonic(), 0.0))
 
     def _serve(self) -> None:
         while (work := self._work.get()) is not None:

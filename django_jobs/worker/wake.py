@@ -20,14 +20,15 @@ Where notifications do not arrive (a transaction pooler, ``LISTEN`` off) the loo
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from datetime import timedelta
 from enum import Enum
 
 from django_jobs.engines.protocol import Session
 
-logger = logging.getLogger("django_jobs.worker")
+from .logs import get_logger
+
+logger = get_logger("django_jobs.worker")
 
 LINGER = (0.005, 0.010, 0.020)
 FIRST_SETTLE, SETTLE_GROWTH, LAST_SETTLE = 0.010, 1.5, 1.0
@@ -78,6 +79,8 @@ class Sleeper:
             self._lingered = 0
         if tuple(queues) != self._queues and self._posture is not Posture.AWAKE:
             self.get_up()
+        if not queues:
+            return self._poll
         match self._posture:
             case Posture.AWAKE:
                 return self._linger(tuple(queues))
@@ -106,8 +109,8 @@ class Sleeper:
         if self._lingered < len(LINGER):
             self._lingered += 1
             return LINGER[self._lingered - 1]
-        if not self._proven or not queues:
-            return self._poll_unproven if queues else self._poll
+        if not self._proven:
+            return self._poll_unproven
         if not self._session.lie_down(queues):
             return LINGER[-1]
         self._queues = queues

@@ -25,9 +25,7 @@ FAILURE = Failure(error_type="ValueError", message="no such invoice\nat all", tr
 
 
 def new_job(**changes):
-    job = NewJob(
-        id=uuid7(), queue="default", type="noop", payload="{}", priority=0, tenant="", max_attempts=5
-    )
+    job = NewJob(id=uuid7(), queue="default", type="noop", payload="{}", priority=0, tenant="", max_attempts=5)
     return replace(job, **changes)
 
 
@@ -60,9 +58,7 @@ def buried(job, **values):
 
 def retry_lost(lease: ExpiredLease):
     """The judge of most tests: every lost run is retried at once."""
-    return Rescheduled(
-        job_id=lease.job_id, token=lease.token, delay=timedelta(0), failure=FAILURE, lost=True
-    )
+    return Rescheduled(job_id=lease.job_id, token=lease.token, delay=timedelta(0), failure=FAILURE, lost=True)
 
 
 def stored(job):
@@ -109,22 +105,36 @@ def own_session(worker="worker-1", **config):
         session.close()
 
 
+@contextmanager
+def beside(work):
+    """Run ``work()`` in a thread of its own, which must end with the block."""
+    errors = []
+    thread = Thread(target=_guarded, args=[errors, work])
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
 def in_threads(work, count):
     """Run ``work(number)`` in so many threads; raises what the first of them raised."""
     errors = []
-
-    def guarded(number):
-        try:
-            work(number)
-        except BaseException as error:
-            errors.append(error)
-        finally:
-            connections.close_all()
-
-    threads = [Thread(target=guarded, args=[number]) for number in range(count)]
+    threads = [Thread(target=_guarded, args=[errors, work, number]) for number in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     if errors:
         raise errors[0]
+
+
+def _guarded(errors, work, *arguments):
+    try:
+        work(*arguments)
+    except BaseException as error:
+        errors.append(error)
+    finally:
+        connections.close_all()

@@ -1,10 +1,12 @@
 import json
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from django.utils import timezone
 
 from django_jobs.engines.protocol import ClaimRequest
+from django_jobs.models import Job
 from tests.factories import JobFactory, QueueFactory
 
 from .support import claim, claim_one, finished, let_time_pass, new_job, settle, stored
@@ -47,7 +49,7 @@ def test_a_claim_takes_no_more_than_its_limit(session):
 def test_a_claim_of_nothing_is_empty(session):
     assert claim(session) == []
     tick = session.tick([], [])
-    assert not (tick.written or tick.busy or tick.lost or tick.jobs)
+    assert not [*tick.written, *tick.busy, *tick.lost, *tick.jobs]
 
 
 def test_higher_priority_comes_first_and_then_the_job_that_was_ready_first(session, statements, connection):
@@ -87,14 +89,14 @@ def test_lease_tokens_only_grow_and_no_two_claims_have_the_same(open_session):
     tokens = [job.token for session in (first, second, first, second) for job in claim(session, limit=5)]
     assert len(set(tokens)) == 20
     batches = [tokens[n : n + 5] for n in range(0, 20, 5)]
-    assert all(max(before) < min(after) for before, after in zip(batches, batches[1:], strict=False))
+    assert all(max(before) < min(after) for before, after in pairwise(batches))
 
 
 def test_a_job_claimed_again_has_a_higher_token(open_session):
     job = JobFactory()
     session = open_session()
     first = claim_one(session)
-    JobFactory._meta.model.objects.filter(id=job.id).update(status="pending")
+    Job.objects.filter(id=job.id).update(status="pending")
     assert claim_one(session).token > first.token
 
 

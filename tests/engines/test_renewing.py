@@ -38,7 +38,7 @@ def test_a_renewed_lease_runs_anew_from_now(open_session):
     let_time_pass(timedelta(seconds=50))
     renewal = session.renew(leases(claimed))
     assert set(renewal.renewed) == {claimed.id}
-    assert not (renewal.busy or renewal.lost or renewal.cancelled)
+    assert not [*renewal.busy, *renewal.lost, *renewal.cancelled]
     assert timedelta(seconds=50) < leased_for(claimed) < timedelta(seconds=70)
 
 
@@ -88,7 +88,7 @@ def test_a_job_that_never_was_is_lost(session):
 def test_renewing_nothing_renews_nothing(session):
     JobFactory(lapsed=True)
     renewal = session.renew({})
-    assert not (renewal.renewed or renewal.busy or renewal.lost or renewal.cancelled)
+    assert not [*renewal.renewed, *renewal.busy, *renewal.lost, *renewal.cancelled]
 
 
 def test_thousands_of_leases_are_renewed_at_once(session):

@@ -222,7 +222,7 @@ def test_hundreds_of_outcomes_of_all_kinds_are_settled_at_once(session):
     outcomes = [(finished, rescheduled, buried)[n % 3](job) for n, job in enumerate(jobs)]
     tick = settle(session, *outcomes)
     assert list(tick.written.values()).count("succeeded") == 200
-    assert not (tick.busy or tick.lost)
+    assert not [*tick.busy, *tick.lost]
     assert (JobHistory.objects.count(), Job.objects.count(), DeadJob.objects.count()) == (200, 200, 200)
 
 
@@ -245,7 +245,7 @@ def test_a_run_that_lost_its_lease_changes_nothing(open_session, session, ending
     old, new = lease_taken_by_another(open_session)
     before = Job.objects.filter(id=old.id).values().get()
     tick = settle(session, ending(old))
-    assert not (tick.written or tick.busy)
+    assert not [*tick.written, *tick.busy]
     assert len(tick.lost) == 1
     assert Job.objects.filter(id=old.id).values().get() == before
     assert settle(session, finished(new, result="new")).written == {new.id: "succeeded"}

@@ -172,7 +172,7 @@ class PortableSession:
         with self._available() as connection:
             return staging.stage(connection, clock.now())
 
-    def my_leases(self) -> dict[UUID, int]:
+    def my_leases(self) -> dict[UUID, int | None]:
         with self._available():
             mine = Job.objects.using(self.config.alias).filter(
                 status=JobStatus.PROCESSING, locked_by=self.config.worker

@@ -45,7 +45,7 @@ class PortableStatements:
     def enqueue(self, connection: BaseDatabaseWrapper, job: NewJob) -> Placed | None:
         row = BulkRow(job.id, job.payload, 0.0, job.key, job.payload_hash)
         (status,) = _insert(connection, job, [row], clock.now(), keyed=bool(job.key))
-        return Placed(id=job.id, status=status) if status else None
+        return Placed(status=status) if status else None
 
     def enqueue_many(
         self, connection: BaseDatabaseWrapper, shared: NewJob, rows: Iterable[BulkRow], *, keyed: bool

@@ -225,7 +225,7 @@ class PostgresqlSession:
             terms = {"queue": queue, "priority": priority, "limit": MAX_STAGED}
             return connection.execute(query("stage"), terms).rowcount
 
-    def my_leases(self) -> dict[UUID, int]:
+    def my_leases(self) -> dict[UUID, int | None]:
         with self._available() as connection:
             return dict(self._run(connection, "my_leases", {"worker": self.config.worker}))
 
@@ -256,9 +256,10 @@ class PostgresqlSession:
         deadline = clock.monotonic() + PROOF_SECONDS
         while not self.take_notification():
             left = deadline - clock.monotonic()
-            if left <= 0:
+            fileno = self.fileno()
+            if left <= 0 or fileno is None:
                 return False
-            select.select([self.fileno()], [], [], left)
+            select.select([fileno], [], [], left)
         return True
 
     def lie_down(self, queues: Sequence[str]) -> bool:

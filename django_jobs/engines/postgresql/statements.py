@@ -18,13 +18,24 @@ from django_jobs.models.partitions import add_partitions
 from .queries import query
 
 CHUNK = 1000
+
+# What django_jobs_enqueue() answers.
+PLACED = (
+    Placed(status="scheduled"),
+    Placed(status="pending"),
+    Placed(status="pending", asleep=True),
+)
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 class PostgresqlStatements:
     def enqueue(self, connection: BaseDatabaseWrapper, job: NewJob) -> Placed | None:
-        row = _one(connection, "enqueue_with_key" if job.key else "enqueue", _columns(job))
-        return Placed(id=job.id, status=row[0], asleep=row[1]) if row else None
+        if job.key:
+            row = _one(connection, "enqueue_with_key", _columns(job))
+            return Placed(status=row[0], asleep=row[1]) if row else None
+        with connection.cursor() as cursor:
+            cursor.execute(query("enqueue"), _arguments(job))
+            return PLACED[cursor.fetchone()[0]]
 
     def enqueue_many(
         self, connection: BaseDatabaseWrapper, shared: NewJob, rows: Iterable[BulkRow], *, keyed: bool
@@ -112,6 +123,22 @@ def _columns(job: NewJob) -> dict[str, Any]:
         "payload_hash": job.payload_hash,
         "retention": job.retention,
     }
+
+
+def _arguments(job: NewJob) -> list[Any]:
+    """Of django_jobs_enqueue(). No delay goes as NULL, which is quicker to encode."""
+    return [
+        job.id,
+        job.queue,
+        job.type,
+        job.payload,
+        job.priority,
+        job.tenant,
+        job.max_attempts,
+        job.context,
+        job.run_at,
+        job.delay or None,
+    ]
 
 
 def _server_time(connection: BaseDatabaseWrapper) -> datetime:

@@ -60,9 +60,10 @@ def leave() -> None:
         for model in (Customer, Product, WebhookEndpoint):
             model._default_manager.filter(store__startswith=PREFIX).delete()
     if waiting := Job.objects.count():
+        jobs = "job that is" if waiting == 1 else "jobs that are"
         raise CommandError(
-            f"This database holds {waiting} unfinished jobs that are not the demo's, and the demo's worker would run "
-            "them. Give the demo a database of its own: createdb demo, then DATABASE_URL=postgres://.../demo"
+            f"This database holds {waiting} unfinished {jobs} not the demo's, and the demo's worker would run them. "
+            "Give the demo a database of its own: createdb demo, then DATABASE_URL=postgres://.../demo"
         )
 
 

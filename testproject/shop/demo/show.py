@@ -36,6 +36,7 @@ def play(narrator: Narrator) -> None:
         narrator.say(f"Migrated. {len(customers)} customers are waiting at three stores.")
         story = Story(review_delay=stage.REVIEW_DELAY, stock=_stock())
         _sell(story, customers, narrator)
+        story.save()
         _work(story, partners.url, narrator)
     story.save()
     judge(narrator)
@@ -91,7 +92,7 @@ def _summary(story: Story) -> list[str]:
         f"{len(placed):2}  placed, with {_count(placed)}; {repeated} more welcome mails were duplicates by key",
         f"{len(sold_out):2}  out of stock: rolled back, together with {_count(sold_out)} enqueued before that",
         f"{len(declined):2}  declined by the bank at the very end: rolled back, together with {_count(declined)}",
-        f"{_gift_cards_undone(placed):2}  without gift paper: a savepoint took the gift card's job back, the order stands",
+        f"{_gift_cards_undone(placed):2}  without gift paper: a savepoint took the gift card's job back, not the order",
         f"{_cancelled(placed):2}  cancelled by the customer, which called off the job that asks for a review",
     ]
 

@@ -1,0 +1,50 @@
+"""Settings of the benchmarks and of the worker processes they start. ``benchmarks.databases`` sets the environment.
+
+``small`` is a second PostgreSQL database that stays nearly empty.
+"""
+
+import environ
+
+env = environ.Env()
+
+SECRET_KEY = "for-benchmarks-only"
+USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+INSTALLED_APPS = [
+    "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "django_jobs",
+    "benchmarks.app",
+]
+
+
+def postgresql(variable):
+    database = env.db_url(variable)
+    options = database.setdefault("OPTIONS", {})
+    database["HOST"] = options.pop("host", database["HOST"])
+    return database
+
+
+def sqlite(path):
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": path,
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL",
+            "timeout": 30,
+        },
+    }
+
+
+DATABASES = {
+    "default": postgresql("BENCHMARK_POSTGRESQL"),
+    "small": postgresql("BENCHMARK_POSTGRESQL_SMALL"),
+    "sqlite": sqlite(env.str("BENCHMARK_SQLITE")),
+}
+
+DJANGO_JOBS = {
+    "DATABASE": env.str("BENCHMARK_ALIAS", default="default"),
+    "QUEUES": ["default", "other"],
+}

@@ -1,0 +1,42 @@
+"""The reference pages are what the code generates. To mend a failure: ``python docs/generate.py``."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+import django_jobs
+from django_jobs.conf import Settings
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+
+
+def load_generator():
+    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generator = load_generator()
+
+
+@pytest.mark.parametrize("name", generator.PAGES)
+def test_a_reference_page_is_what_the_code_generates(name):
+    committed = (DOCS / "reference" / name).read_text(encoding="utf-8")
+    assert committed == generator.PAGES[name](), "run: python docs/generate.py"
+
+
+def test_every_setting_has_a_description():
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+@pytest.mark.parametrize("name", django_jobs.__all__)
+def test_every_public_name_is_on_the_api_page(name):
+    page = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
+    assert f"`from django_jobs import {name}`" in page
+
+
+@pytest.mark.parametrize("name", django_jobs.__all__)
+def test_every_public_name_is_documented_where_it_is_defined(name):
+    assert (getattr(django_jobs, name).__doc__ or "").strip()

@@ -1,0 +1,108 @@
+"""Two transactions, one key: the second waits for the fate of the first."""
+
+import threading
+
+import pytest
+from django.db import connection, transaction
+
+from django_jobs.exceptions import IdempotencyConflict
+from django_jobs.models import Job
+from tests.engines.support import in_threads
+from tests.operations.handlers import note
+from tests.operations.support import expire_key, finish, on_postgresql, running_in_thread, texts
+from tests.waiting import wait_for
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+keyed = note.using(idempotency_key="k")
+
+
+def somebody_waits_for_a_lock():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return cursor.fetchone()[0]
+
+
+@on_postgresql
+def test_the_second_waits_and_finds_the_first_after_its_commit():
+    with transaction.atomic():
+        first = keyed.enqueue(text="a")
+        waiting = running_in_thread(lambda: keyed.enqueue(text="a"))
+        second = waiting.__enter__()
+        wait_for(somebody_waits_for_a_lock)
+        assert not second.done()
+    waiting.__exit__(None, None, None)
+    assert (second.result().id, second.result().duplicate) == (first.id, True)
+    assert texts() == ["a"]
+
+
+@on_postgresql
+def test_the_second_waits_and_takes_the_key_after_the_rollback_of_the_first():
+    with transaction.atomic():
+        first = keyed.enqueue(text="a")
+        waiting = running_in_thread(lambda: keyed.enqueue(text="b"))
+        second = waiting.__enter__()
+        wait_for(somebody_waits_for_a_lock)
+        transaction.set_rollback(True)
+    waiting.__exit__(None, None, None)
+    assert second.result().id != first.id
+    assert not second.result().duplicate
+    assert texts() == ["b"]
+
+
+@on_postgresql
+def test_the_second_waits_and_meets_a_conflict_after_the_commit_of_the_first():
+    with transaction.atomic():
+        first = keyed.enqueue(text="a")
+        waiting = running_in_thread(lambda: keyed.enqueue(text="b"))
+        second = waiting.__enter__()
+        wait_for(somebody_waits_for_a_lock)
+    waiting.__exit__(None, None, None)
+    with pytest.raises(IdempotencyConflict) as caught:
+        second.result()
+    assert caught.value.job_id == first.id
+
+
+@on_postgresql
+def test_a_duplicate_of_a_committed_job_waits_for_nobody():
+    first = keyed.enqueue(text="a")
+    with transaction.atomic():
+        keyed.enqueue(text="a")
+        with running_in_thread(lambda: keyed.enqueue(text="a")) as second:
+            assert second.result(timeout=5).id == first.id
+
+
+@pytest.mark.parametrize("expired", [False, True], ids=["fresh", "expired"])
+def test_of_many_at_once_exactly_one_is_enqueued(expired):
+    if expired:
+        keyed.enqueue(text="a")
+        finish()
+        expire_key("k")
+    barrier = threading.Barrier(8)
+    placed = []
+
+    def enqueue(_):
+        barrier.wait()
+        placed.append(keyed.enqueue(text="a"))
+
+    in_threads(enqueue, 8)
+    assert len({job.id for job in placed}) == 1
+    assert [job.duplicate for job in placed].count(False) == 1
+    assert Job.objects.count() == 1
+
+
+@pytest.mark.parametrize("size", [30, 2500], ids=["one chunk", "several chunks"])
+def test_two_bulks_with_the_same_keys_in_opposite_order_do_not_deadlock(size):
+    keys = [f"{n * 7919 % size:05}" for n in range(size)]
+    barrier = threading.Barrier(2)
+    results = {}
+
+    def enqueue(number):
+        order = keys if number else keys[::-1]
+        barrier.wait()
+        results[number] = note.enqueue_many(({"text": key} for key in order), idempotency_keys=order)
+
+    in_threads(enqueue, 2)
+    assert Job.objects.count() == size
+    assert [job.id for job in results[1]] == [job.id for job in results[0]][::-1]
+    assert sum(not job.duplicate for placed in results.values() for job in placed) == size
