@@ -143,9 +143,6 @@ def test_whatever_happens_every_job_ends_exactly_once(jobs, seed):
     expected = jobs(250)
     random = Random(seed)
 
-    def open_jobs():
-        return persistent(Job.objects.exists)
-
     def work(number):
         with own_session(f"w-{number}", lease=timedelta(0)) as session:
             while Job.objects.exists():

@@ -7,11 +7,13 @@ from threading import Event
 import pytest
 from django.db import OperationalError, connections, transaction
 from django.db.transaction import TransactionManagementError
+from django.test.utils import CaptureQueriesContext
 
 from django_jobs import clock
 from django_jobs.engines.portable import connecting, ready_order
 from django_jobs.engines.portable import session as portable_session
 from django_jobs.engines.protocol import ClaimRequest, EngineUnavailable
+from django_jobs.ids import uuid7
 from django_jobs.models import Job
 from tests.app.models import Note
 from tests.factories import JobFactory
@@ -110,13 +112,17 @@ def test_after_a_time_of_locks_nobody_is_rescued_at_once(open_session, monkeypat
     assert len(rescuer.rescue(retry_lost)) == 1
 
 
-def test_an_enqueuer_in_a_deferred_transaction_waits_for_another_writer(statements, connection, monkeypatch):
-    """It writes before it reads, so its snapshot cannot be stale."""
-    monkeypatch.setattr(connection, "transaction_mode", None)
-    with write_lock_held() as _:
-        pass
-    with transaction.atomic():
-        assert statements.enqueue(connection, new_job(key="k", payload_hash=b"h")).status == "pending"
+def test_enqueueing_and_completing_write_before_they_read(statements, connection, session):
+    """In a deferred transaction a read would fix a snapshot, and a stale one fails instead of waiting."""
+    JobFactory()
+    run = claim_one(session)
+    with CaptureQueriesContext(connection) as enqueueing, transaction.atomic():
+        statements.enqueue(connection, new_job(key="k", payload_hash=b"h"))
+    with CaptureQueriesContext(connection) as completing, transaction.atomic():
+        values = {"history_id": uuid7(), "duration_ms": 0, "result": None, "metrics": None}
+        statements.complete_within(connection, run.id, run.token, **values)
+    assert enqueueing[1]["sql"].startswith("INSERT")
+    assert completing[1]["sql"].startswith("UPDATE")
 
 
 def test_a_claim_that_fails_does_not_undo_outcomes(session, monkeypatch):
@@ -151,8 +157,7 @@ def test_the_threads_own_connection_is_back_after_each_call(session):
     JobFactory()
     claim(session)
     assert connections["default"] is usual
-    with pytest.raises(EngineUnavailable), write_lock_held():
-        JobFactory.build()
+    with write_lock_held(), pytest.raises(EngineUnavailable):
         session.renew({})
     assert connections["default"] is usual
 
