@@ -264,6 +264,10 @@ class Session(Protocol):
         """Move due jobs to pending, at most MAX_STAGED of each queue and priority."""
         ...
 
+    def blocker(self, job_id: UUID) -> str:
+        """Who holds the lock of this job's row, in words; empty if nobody can be named."""
+        ...
+
     def my_leases(self) -> dict[UUID, int | None]:
         """Job id to token of every lease of ``config.worker``: after an outage some may be unknown to it."""
         ...

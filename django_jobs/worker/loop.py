@@ -19,6 +19,7 @@ from django_jobs.maintenance.counts import Counts
 from django_jobs.outcomes import Outcome, Rescheduled, Settled
 from django_jobs.registry import registry
 
+from .busy import BusyRows
 from .dispatcher import Dispatcher
 from .endings import HAND_BACK_DELAY, handed_back
 from .executor import Ended
@@ -57,6 +58,7 @@ class Loop:
         sleeper: Sleeper,
         poke: Poke,
         overruns: Overruns,
+        busy_rows: BusyRows,
         drain: timedelta | None = None,
         shutdown_timeout: timedelta = timedelta(seconds=30),
     ) -> None:
@@ -69,6 +71,7 @@ class Loop:
         self.sleeper = sleeper
         self.poke = poke
         self.overruns = overruns
+        self.busy_rows = busy_rows
         self.drain = drain
         self.shutdown_timeout = shutdown_timeout.total_seconds()
         self._inbox: deque[tuple[Run, Ended]] = deque()
@@ -123,6 +126,7 @@ class Loop:
             self._back_off(error)
             return
         self._unsettled = list(tick.busy)
+        self.busy_rows.note(tick.busy)
         self._close_books(outcomes, tick)
         for claim, jobs in zip(claims, tick.jobs, strict=True):
             self._accept(claim, jobs)

@@ -27,6 +27,7 @@ from django_jobs.maintenance.service import Maintenance, Service
 from django_jobs.maintenance.services import standard_services
 from django_jobs.models import Worker
 
+from .busy import BusyRows
 from .dispatcher import Dispatcher
 from .endings import lost
 from .executor import Executor
@@ -80,6 +81,7 @@ class WorkerProcess:
             dispatcher=self._dispatcher,
             sleeper=Sleeper(self._session, settings.poll_every, settings.poll_every_unproven),
             poke=self._poke,
+            busy_rows=BusyRows(self._session, settings.lease),
             overruns=Overruns(self._dispatcher.tasks, settings.timeout_grace),
             drain=options.drain,
             shutdown_timeout=(

@@ -66,6 +66,8 @@ class Sleeper:
 
     def before_claim(self) -> None:
         """Writers that ended by now are seen by the claim that follows, so they need not be waited for any longer."""
+        if self._proven is None:
+            self._prove()
         if self._posture is Posture.SETTLING:
             self._writers &= self._session.unfinished_writers()
 
@@ -73,8 +75,6 @@ class Sleeper:
         """How many seconds the loop may wait for an event. ``queues``: those with a free slot, all claimed from
         and empty.
         """
-        if self._proven is None:
-            self._prove()
         if found:
             self._lingered = 0
         if tuple(queues) != self._queues and self._posture is not Posture.AWAKE:

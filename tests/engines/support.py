@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from threading import Thread
 
+import psycopg
 import pytest
 from django.db import connections
 from django.db.models import F
@@ -103,6 +104,17 @@ def own_session(worker="worker-1", **config):
         yield session
     finally:
         session.close()
+
+
+@contextmanager
+def another_connection(**options):
+    """A plain connection to the PostgreSQL of the test run."""
+    parameters = connections["default"].get_connection_params()
+    parameters = {
+        name: parameters[name] for name in ("dbname", "user", "password", "host", "port") if name in parameters
+    }
+    with psycopg.connect(**parameters, **options) as connection:
+        yield connection
 
 
 @contextmanager

@@ -2,25 +2,24 @@
 
 from contextlib import contextmanager
 from datetime import timedelta
+from threading import Event
 
-import psycopg
 import pytest
 from django.db import connections, transaction
 from django.utils import timezone
 
-from django_jobs.engines.protocol import MAX_STAGED
-from django_jobs.failure import Failure
+from django_jobs.ids import uuid7
 from django_jobs.models import Job
 from tests.factories import DeadJobFactory, JobFactory
 from tests.waiting import wait_for
 
 from .support import (
+    another_connection,
     beside,
     claim,
     claim_one,
     finished,
-    in_threads,
-    let_time_pass,
+    history,
     new_job,
     on_postgresql,
     own_session,
@@ -34,14 +33,6 @@ from .support import (
 pytestmark = [on_postgresql, pytest.mark.django_db(transaction=True)]
 
 NOW = timedelta(0)
-
-
-@contextmanager
-def another_connection(**options):
-    parameters = connections["default"].get_connection_params()
-    parameters = {name: parameters[name] for name in ("dbname", "user", "host") if name in parameters}
-    with psycopg.connect(**parameters, **options) as connection:
-        yield connection
 
 
 @contextmanager
@@ -169,13 +160,15 @@ def test_nobody_claims_a_job_before_its_transaction_commits(statements, connecti
 def test_a_key_in_an_open_transaction_is_waited_for(statements, connection, commits):
     """If the first one rolls back, the second one gets it."""
     first, second = (new_job(key="k", payload_hash=b"h") for _ in range(2))
-    placed = []
-    with (
-        beside(lambda: placed.append(enqueue_beside(statements, second, after=first_written))),
-        transaction.atomic(),
-    ):
+    written, placed = Event(), []
+
+    def enqueue_second():
+        written.wait(20)
+        placed.append(statements.enqueue(connections["default"], second))
+
+    with beside(enqueue_second), transaction.atomic():
         statements.enqueue(connection, first)
-        first_written()
+        written.set()
         wait_until_somebody_waits_for_a_lock()
         transaction.set_rollback(not commits)
     assert (placed[0] is None) is commits
@@ -183,4 +176,43 @@ def test_a_key_in_an_open_transaction_is_waited_for(statements, connection, comm
 
 
 def test_a_completion_waits_for_the_one_row_it_needs(statements, connection, session):
-    """A cancellation or a renewal in flight ends soon."""
+    """A cancellation or a renewal in flight ends soon; a success stays one."""
+    JobFactory()
+    run = claim_one(session)
+    asked = Event()
+
+    def ask_to_cancel():
+        with transaction.atomic():
+            Job.objects.filter(id=run.id).update(cancel_requested_at=timezone.now())
+            asked.set()
+            wait_until_somebody_waits_for_a_lock()
+
+    with beside(ask_to_cancel):
+        asked.wait(20)
+        with transaction.atomic():
+            statements.begin_run(connection)
+            assert statements.complete_within(
+                connection, run.id, run.token, history_id=uuid7(), duration_ms=0, result=None, metrics=None
+            )
+    assert history(run).status == "succeeded"
+
+
+def test_a_completion_sees_that_the_lease_was_taken_while_it_waited(statements, connection, session):
+    JobFactory()
+    run = claim_one(session)
+    taken = Event()
+
+    def take_the_lease():
+        with transaction.atomic():
+            Job.objects.filter(id=run.id).update(lease_token=run.token + 1)
+            taken.set()
+            wait_until_somebody_waits_for_a_lock()
+
+    with beside(take_the_lease):
+        taken.wait(20)
+        with transaction.atomic():
+            statements.begin_run(connection)
+            assert not statements.complete_within(
+                connection, run.id, run.token, history_id=uuid7(), duration_ms=0, result=None, metrics=None
+            )
+    assert whereabouts(run.id) == ["jobs"]

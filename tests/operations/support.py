@@ -1,9 +1,10 @@
 """What the operations' tests share."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import timedelta
+from threading import Thread
 
 import pytest
 from django.db import connection, connections
@@ -27,39 +28,25 @@ def texts(using="default"):
     return [job.payload.get("text") for job in Job.objects.using(using).order_by("id")]
 
 
-def in_thread(function, *args):
-    """Run on connections of its own; returns a future."""
+def start(function, *args):
+    """Run in a thread, on connections of its own. Returns a future."""
+    future = Future()
 
     def run():
         try:
-            return function(*args)
+            future.set_result(function(*args))
+        except BaseException as error:
+            future.set_exception(error)
         finally:
             connections.close_all()
 
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(run)
-
-
-@contextmanager
-def running_in_thread(function, *args):
-    """Run on connections of its own, beside the block. Yields a future."""
-
-    def run():
-        try:
-            return function(*args)
-        finally:
-            connections.close_all()
-
-    pool = ThreadPoolExecutor(1)
-    try:
-        yield pool.submit(run)
-    finally:
-        pool.shutdown()
+    Thread(target=run).start()
+    return future
 
 
 def seen_elsewhere(query=Job.objects.count):
     """What another connection sees now."""
-    return in_thread(query).result()
+    return start(query).result(timeout=20)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from django_jobs.exceptions import IdempotencyConflict
 from django_jobs.models import Job
 from tests.engines.support import in_threads
 from tests.operations.handlers import note
-from tests.operations.support import expire_key, finish, on_postgresql, running_in_thread, texts
+from tests.operations.support import expire_key, finish, on_postgresql, start, texts
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -27,12 +27,10 @@ def somebody_waits_for_a_lock():
 def test_the_second_waits_and_finds_the_first_after_its_commit():
     with transaction.atomic():
         first = keyed.enqueue(text="a")
-        waiting = running_in_thread(lambda: keyed.enqueue(text="a"))
-        second = waiting.__enter__()
+        second = start(lambda: keyed.enqueue(text="a"))
         wait_for(somebody_waits_for_a_lock)
         assert not second.done()
-    waiting.__exit__(None, None, None)
-    assert (second.result().id, second.result().duplicate) == (first.id, True)
+    assert (second.result(timeout=5).id, second.result(timeout=5).duplicate) == (first.id, True)
     assert texts() == ["a"]
 
 
@@ -40,13 +38,11 @@ def test_the_second_waits_and_finds_the_first_after_its_commit():
 def test_the_second_waits_and_takes_the_key_after_the_rollback_of_the_first():
     with transaction.atomic():
         first = keyed.enqueue(text="a")
-        waiting = running_in_thread(lambda: keyed.enqueue(text="b"))
-        second = waiting.__enter__()
+        second = start(lambda: keyed.enqueue(text="b"))
         wait_for(somebody_waits_for_a_lock)
         transaction.set_rollback(True)
-    waiting.__exit__(None, None, None)
-    assert second.result().id != first.id
-    assert not second.result().duplicate
+    assert second.result(timeout=5).id != first.id
+    assert not second.result(timeout=5).duplicate
     assert texts() == ["b"]
 
 
@@ -54,12 +50,10 @@ def test_the_second_waits_and_takes_the_key_after_the_rollback_of_the_first():
 def test_the_second_waits_and_meets_a_conflict_after_the_commit_of_the_first():
     with transaction.atomic():
         first = keyed.enqueue(text="a")
-        waiting = running_in_thread(lambda: keyed.enqueue(text="b"))
-        second = waiting.__enter__()
+        second = start(lambda: keyed.enqueue(text="b"))
         wait_for(somebody_waits_for_a_lock)
-    waiting.__exit__(None, None, None)
     with pytest.raises(IdempotencyConflict) as caught:
-        second.result()
+        second.result(timeout=5)
     assert caught.value.job_id == first.id
 
 
@@ -68,8 +62,7 @@ def test_a_duplicate_of_a_committed_job_waits_for_nobody():
     first = keyed.enqueue(text="a")
     with transaction.atomic():
         keyed.enqueue(text="a")
-        with running_in_thread(lambda: keyed.enqueue(text="a")) as second:
-            assert second.result(timeout=5).id == first.id
+        assert start(lambda: keyed.enqueue(text="a")).result(timeout=5).id == first.id
 
 
 @pytest.mark.parametrize("expired", [False, True], ids=["fresh", "expired"])

@@ -172,6 +172,10 @@ class PortableSession:
         with self._available() as connection:
             return staging.stage(connection, clock.now())
 
+    def blocker(self, job_id: UUID) -> str:
+        """Nobody: a writer locks the whole file here, never a row."""
+        return ""
+
     def my_leases(self) -> dict[UUID, int | None]:
         with self._available():
             mine = Job.objects.using(self.config.alias).filter(

@@ -225,6 +225,11 @@ class PostgresqlSession:
             terms = {"queue": queue, "priority": priority, "limit": MAX_STAGED}
             return connection.execute(query("stage"), terms).rowcount
 
+    def blocker(self, job_id: UUID) -> str:
+        with self._available() as connection:
+            rows = self._run(connection, "blocker", {"id": job_id})
+        return "; ".join(f"pid {pid} (transaction open for {age} s, last statement: {text})" for pid, age, text in rows)
+
     def my_leases(self) -> dict[UUID, int | None]:
         with self._available() as connection:
             return dict(self._run(connection, "my_leases", {"worker": self.config.worker}))
@@ -287,7 +292,8 @@ class PostgresqlSession:
             return frozenset(xid for (xid,) in writers.fetchall())
 
     def fileno(self) -> int | None:
-        return self._connection.fileno() if self._connection is not None else None
+        connection = self._connection
+        return None if connection is None or connection.closed else connection.fileno()
 
     def take_notification(self) -> bool:
         with self._available() as connection:

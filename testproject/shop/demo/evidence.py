@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +15,7 @@ from typing import Any
 
 from django.conf import settings
 
-from django_jobs.models import DeadJob, Job, JobHistory
+from django_jobs.models import DeadJob, Job, JobCount, JobHistory
 from testproject.shop import mails
 from testproject.shop.models import Customer, Order, Product, WebhookDelivery
 
@@ -108,6 +109,13 @@ class Evidence:
 
     def of_type(self, name: str) -> list[JobRecord]:
         return [job for job in self.jobs.values() if job.type == name]
+
+    def runs(self, worker: str) -> Counter[str]:
+        """How many runs of this worker ended how, by "type outcome"."""
+        counted: Counter[str] = Counter()
+        for row in JobCount.objects.filter(process=worker):
+            counted[f"{row.type} {row.outcome}"] += row.count
+        return counted
 
     def requests_of(self, job: JobRecord) -> list[RequestRecord]:
         """Those that carried the key in the job's result."""

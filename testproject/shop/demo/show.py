@@ -20,7 +20,7 @@ from .narrator import Narrator
 from .partner_server import PartnerServer
 from .story import Scene, Story
 
-COLUMNS = ("enqueued", "succeeded", "cancelled", "dead", "unfinished", "retries")
+COLUMNS = ("enqueued", "succeeded", "cancelled", "dead", "unfinished", "retries", "snoozes")
 
 
 def play(narrator: Narrator) -> None:
@@ -121,17 +121,18 @@ def _work(story: Story, partners: str, narrator: Narrator) -> None:
 
 def _rows(story: Story, evidence: Evidence) -> list[tuple[object, ...]]:
     names = [job_type.name for job_type in registry if evidence.of_type(job_type.name)]
-    rows = [_row(name, evidence.of_type(name)) for name in names]
-    total = _row("all", list(evidence.jobs.values()))
+    snoozes = {name: evidence.runs(story.worker)[f"{name} snoozed"] for name in names}
+    rows = [_row(name, evidence.of_type(name), snoozes[name]) for name in names]
+    total = _row("all", list(evidence.jobs.values()), sum(snoozes.values()))
     return [*rows, (total[0], "", *total[2:])]
 
 
-def _row(name: str, jobs: list[JobRecord]) -> tuple[object, ...]:
+def _row(name: str, jobs: list[JobRecord], snoozes: int) -> tuple[object, ...]:
     ended = Counter(job.status for job in jobs)
     known = [ended[status] for status in ("succeeded", "cancelled", "dead")]
     retries = sum(max(job.attempts - 1, 0) for job in jobs)
     queue = jobs[0].queue if jobs else ""
-    return (name, queue, len(jobs), *known, len(jobs) - sum(known), retries)
+    return (name, queue, len(jobs), *known, len(jobs) - sum(known), retries, snoozes)
 
 
 def _examine(story: Story, evidence: Evidence, narrator: Narrator) -> None:

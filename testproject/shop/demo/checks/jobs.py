@@ -7,7 +7,6 @@ from datetime import timedelta
 
 from django_jobs import get_job
 from django_jobs.exceptions import JobNotFound
-from django_jobs.models import JobCount
 from testproject.shop.demo.evidence import Evidence, JobRecord
 from testproject.shop.demo.partner_server import MOODY_DELIVERIES, MOODY_PAUSE
 from testproject.shop.demo.story import AskedJob, Scene, Story
@@ -67,16 +66,14 @@ def no_needless_attempt(story: Story, evidence: Evidence) -> Problems:
 @check
 def every_run_was_counted(story: Story, evidence: Evidence) -> Problems:
     """The worker's counts agree with the tables."""
-    counted: Counter[str] = Counter()
-    for row in JobCount.objects.filter(process=story.worker, type__startswith="shop."):
-        counted[f"{row.type} {row.outcome}"] += row.count
+    counted = evidence.runs(story.worker)
     expected: Counter[str] = Counter()
     for job in evidence.jobs.values():
         if job.attempts:
             expected[f"{job.type} {job.status}"] += 1
             expected[f"{job.type} retrying"] += job.attempts - 1
-    snoozes = {name for name in counted if name.endswith(" snoozed")}
-    yield from unequal("runs of", +expected, {name: counted[name] for name in counted.keys() - snoozes})
+    settled = {name: runs for name, runs in counted.items() if not name.endswith(" snoozed")}
+    yield from unequal("runs of", +expected, settled)
 
 
 @check
