@@ -1,1 +1,194 @@
-"""System checks."""
+"""System checks. What opens a connection is tagged ``database`` and looks only where it is told to.
+
+Errors mean that jobs cannot work; warnings, that a promise does not hold. Run a part with ``check --tag django_jobs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from .conf import SETTING, Settings, did_you_mean, get_settings
+from .engines import SUPPORTED
+from .exceptions import ConfigurationError, UnknownQueue
+from .models import Job
+from .registry import registry
+
+TAG = "django_jobs"
+OLDEST_POSTGRESQL = 14
+
+Check = Callable[..., list[CheckMessage]]
+
+
+@register(TAG)
+def check_settings(**_: Any) -> list[CheckMessage]:
+    try:
+        get_settings()
+    except ConfigurationError as error:
+        return [Error(str(error), hint=f"Change {SETTING} in your settings.", id="django_jobs.E001")]
+    return []
+
+
+def _with_settings(check: Callable[[Settings], Iterable[CheckMessage]]) -> Check:
+    """Leave it to E001 to say that the settings are wrong."""
+
+    @wraps(check)
+    def checked(**_: Any) -> list[CheckMessage]:
+        try:
+            return list(check(get_settings()))
+        except ConfigurationError:
+            return []
+
+    return checked
+
+
+@register(TAG)
+@_with_settings
+def check_aliases(settings: Settings) -> Iterable[CheckMessage]:
+    known = list(connections)
+    if settings.database not in known:
+        yield Error(
+            f"{SETTING}['DATABASE'] is {settings.database!r}, which DATABASES does not have."
+            f"{did_you_mean(settings.database, known)}",
+            hint=f"Set it to one of: {', '.join(known)}.",
+            id="django_jobs.E003",
+        )
+    for alias in sorted(settings.harmless_aliases - set(known)):
+        yield Warning(
+            f"{SETTING}['HARMLESS_ALIASES'] names {alias!r}, which DATABASES does not have.{did_you_mean(alias, known)}",
+            hint="Correct the name or remove it.",
+            id="django_jobs.W003",
+        )
+
+
+@register(TAG)
+@_with_settings
+def check_backend(settings: Settings) -> Iterable[CheckMessage]:
+    connection = _connection(settings)
+    if isinstance(connection, ImproperlyConfigured):
+        yield _driver_error(settings, str(connection))
+    elif connection is None:
+        return
+    elif connection.vendor not in SUPPORTED:
+        yield Error(
+            f"Database alias {settings.database!r} is {connection.vendor}; jobs can live in PostgreSQL or SQLite.",
+            hint=f"Set {SETTING}['DATABASE'] to an alias of one of these.",
+            id="django_jobs.E002",
+        )
+    elif connection.vendor == "postgresql" and not _uses_psycopg3():
+        yield _driver_error(settings, "it is used through psycopg2")
+    elif connection.vendor == "sqlite" and _transaction_mode(connection) != "IMMEDIATE":
+        yield Warning(
+            f"SQLite alias {settings.database!r} does not begin its transactions with IMMEDIATE: one that reads before "
+            "it writes fails with 'database is locked' as soon as a worker writes.",
+            hint=f"Set DATABASES[{settings.database!r}]['OPTIONS']['transaction_mode'] = 'IMMEDIATE'.",
+            id="django_jobs.W001",
+        )
+
+
+def _connection(settings: Settings) -> BaseDatabaseWrapper | ImproperlyConfigured | None:
+    """Django's connection object, which has connected to nothing yet. None: E003 says why."""
+    if settings.database not in connections:
+        return None
+    try:
+        return connections[settings.database]
+    except ImproperlyConfigured as error:
+        return error
+
+
+def _driver_error(settings: Settings, reason: str) -> CheckMessage:
+    return Error(
+        f"Database alias {settings.database!r} cannot be used through psycopg 3: {reason}.",
+        hint='Install it: pip install "django-durable-jobs[binary]".',
+        id="django_jobs.E005",
+    )
+
+
+def _uses_psycopg3() -> bool:
+    from django.db.backends.postgresql.psycopg_any import is_psycopg3  # noqa: PLC0415 - absent without a driver
+
+    return bool(is_psycopg3)
+
+
+def _transaction_mode(connection: BaseDatabaseWrapper) -> str:
+    return str(connection.settings_dict["OPTIONS"].get("transaction_mode") or "").upper()
+
+
+@register(TAG)
+@_with_settings
+def check_router(settings: Settings) -> Iterable[CheckMessage]:
+    if settings.database not in connections:
+        return
+    written = router.db_for_write(Job)
+    if written != settings.database or not router.allow_migrate_model(settings.database, Job):
+        fault = (
+            f"sends jobs to {written!r}" if written != settings.database else "does not let their tables be made there"
+        )
+        yield Error(
+            f"Jobs are kept in {settings.database!r} ({SETTING}['DATABASE']), but DATABASE_ROUTERS {fault}.",
+            hint="Put 'django_jobs.routers.JobsRouter' first in DATABASE_ROUTERS, or change DATABASE.",
+            id="django_jobs.E004",
+        )
+
+
+@register(TAG)
+@_with_settings
+def check_queues_of_job_types(settings: Settings) -> Iterable[CheckMessage]:
+    for job_type in registry:
+        try:
+            settings.declared(job_type.queue or settings.first_queue)
+        except UnknownQueue as error:
+            yield Error(f"Job type {job_type.name!r}: {error}", obj=job_type.handler, id="django_jobs.E006")
+
+
+@register(TAG)
+def check_time_zones(**_: Any) -> list[CheckMessage]:
+    if django_settings.USE_TZ:
+        return []
+    return [
+        Error(
+            "USE_TZ is False. The times of jobs are instants, and Django would read and write them as local wall times.",
+            hint="Set USE_TZ = True.",
+            id="django_jobs.E008",
+        )
+    ]
+
+
+@register(TAG, Tags.database)
+def check_server(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+    """Asks the jobs' PostgreSQL, if it is among ``databases``."""
+
+    def ask(settings: Settings) -> Iterable[CheckMessage]:
+        connection = _connection(settings)
+        if settings.database in (databases or ()) and isinstance(connection, BaseDatabaseWrapper):
+            if connection.vendor == "postgresql":
+                yield from _server_faults(connection)
+
+    return _with_settings(ask)()
+
+
+def _server_faults(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
+    version: int = connection.pg_version  # type: ignore[attr-defined]
+    if version < OLDEST_POSTGRESQL * 10_000:
+        yield Error(
+            f"Database alias {connection.alias!r} is PostgreSQL {version // 10_000}.",
+            hint=f"Upgrade the server to PostgreSQL {OLDEST_POSTGRESQL} or later.",
+            id="django_jobs.E007",
+        )
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('synchronous_commit'), current_user")
+        synchronous_commit, role = cursor.fetchone()
+    if synchronous_commit == "off":
+        yield Warning(
+            f"synchronous_commit is off for role {role!r} on {connection.alias!r}: a crash of PostgreSQL loses jobs whose "
+            "transaction was reported as committed.",
+            hint=f"Switch it on: ALTER ROLE {role} SET synchronous_commit = on, or in the server's configuration.",
+            id="django_jobs.W002",
+        )

@@ -16,6 +16,11 @@ class EnvelopeFactory(DjangoModelFactory):
     class Meta:
         abstract = True
 
+    @classmethod
+    def create_many(cls, size, **fields):
+        """As ``create_batch``, in few statements."""
+        return cls._meta.model.objects.bulk_create(cls.build_batch(size, **fields))
+
     id = factory.LazyFunction(uuid7)
     queue = "default"
     type = "noop"

@@ -46,5 +46,5 @@ def _cancel_locked(job: Job, alias: str) -> Cancellation:
         mine.filter(cancel_requested_at=None).update(cancel_requested_at=Now())
         return "requested"
     mine.delete()
-    record(job, FinalStatus.CANCELLED, job.now, alias)  # type: ignore[attr-defined]
+    record([job], FinalStatus.CANCELLED, job.now, alias)  # type: ignore[attr-defined]
     return "cancelled"

@@ -48,8 +48,8 @@ def _discard_batch(batch: list[UUID], alias: str) -> int:
     with transaction.atomic(using=alias):
         dead = DeadJob.objects.using(alias).select_for_update(skip_locked=True).filter(pk__in=batch).annotate(now=Now())
         jobs = list(dead.order_by("pk"))
-        for job in jobs:
-            record(job, FinalStatus.DISCARDED, job.now, alias)
+        if jobs:
+            record(jobs, FinalStatus.DISCARDED, jobs[0].now, alias)
         DeadJob.objects.using(alias).filter(pk__in=[job.pk for job in jobs]).delete()
     return len(jobs)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, timedelta
 from itertools import islice, zip_longest
 from typing import Any
-from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.db import transaction
@@ -17,29 +16,20 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django_jobs.conf import Settings, get_settings
 from django_jobs.context import current_context
 from django_jobs.engines import statements
-from django_jobs.engines.protocol import BulkRow, KeyHolder, NewJob, Statements
-from django_jobs.exceptions import EnqueueError, IdempotencyConflict, InvalidOption, InvalidPayload
+from django_jobs.engines.protocol import BulkRow, NewJob, Statements
+from django_jobs.exceptions import InvalidOption, InvalidPayload
 from django_jobs.ids import uuid7
 from django_jobs.payload import payload_hash
 from django_jobs.policy import JobType
 from django_jobs.registry import registry
 
-from .lookup import status_of
+from .enqueued import EnqueuedJob as EnqueuedJob
+from .idempotency import enqueue_against_key, known_duplicates
 from .options import Options, check_context, check_duration, check_key
 from .transactions import enqueueing_connection, wake_after_commit
 
-KEY_TRIES = 5
 BATCH = 10_000
 MISSING: Any = object()
-
-
-@dataclass(frozen=True, slots=True)
-class EnqueuedJob:
-    """``status`` is ``pending`` or ``scheduled``, or wherever the first job is by now if this is its ``duplicate``."""
-
-    id: UUID
-    status: str
-    duplicate: bool = False
 
 
 def enqueue(type: str, payload: Mapping[str, Any] | None = None, /, **options: Any) -> EnqueuedJob:
@@ -64,7 +54,7 @@ def enqueue_type(job_type: JobType, payload: Mapping[str, Any], options: Options
     job = _new_job(job_type, encoded, options, settings)
     placed = engine.enqueue(connection, job)
     if placed is None:
-        return _enqueue_against_key(connection, engine, job)
+        return enqueue_against_key(connection, engine, job)
     if placed.asleep:
         wake_after_commit(connection, job.queue)
     return EnqueuedJob(job.id, placed.status)
@@ -124,13 +114,9 @@ def _enqueue_with_keys(
     placed = engine.enqueue_many(connection, shared, sent, keyed=True)
     if placed.asleep:
         wake_after_commit(connection, shared.queue)
-    statuses = {row.id: status for row, status in zip(sent, placed.statuses, strict=True)}
-    return [
-        EnqueuedJob(row.id, status)
-        if (status := statuses.get(row.id))
-        else _enqueue_against_key(connection, engine, _alone(shared, row))
-        for row in rows
-    ]
+    jobs = {row.id: EnqueuedJob(row.id, status) for row, status in zip(sent, placed.statuses, strict=True) if status}
+    jobs |= known_duplicates(connection, shared.queue, [row for row in rows if row.id not in jobs])
+    return [jobs.get(row.id) or enqueue_against_key(connection, engine, _alone(shared, row)) for row in rows]
 
 
 def _check_bulk(options: Options, spread: timedelta) -> None:
@@ -204,7 +190,7 @@ def _new_job(job_type: JobType, encoded: bytes, options: Options, settings: Sett
         tenant=options.tenant,
         max_attempts=int(options.max_attempts or job_type.max_attempts or settings.max_attempts),
         context=_context(options),
-        run_at=options.run_at,
+        run_at=options.run_at and options.run_at.astimezone(UTC),  # where adding is not done on a wall clock
         delay=options.delay or timedelta(0),
         key=key,
         payload_hash=payload_hash(job_type.name, encoded) if key else b"",
@@ -229,32 +215,3 @@ def _alone(shared: NewJob, row: BulkRow) -> NewJob:
         key=row.key,
         payload_hash=row.payload_hash,
     )
-
-
-def _enqueue_against_key(connection: BaseDatabaseWrapper, engine: Statements, job: NewJob) -> EnqueuedJob:
-    """The key was taken. By now its holder may be the same job, another one, or gone."""
-    for _ in range(KEY_TRIES):
-        holder = engine.key_holder(connection, job.queue, job.key)
-        if holder is not None and not holder.free:
-            return _duplicate(job, holder)
-        if holder is not None:
-            engine.free_key(connection, job.queue, job.key, holder.job_id)
-        placed = engine.enqueue(connection, job)
-        if placed is not None:
-            if placed.asleep:
-                wake_after_commit(connection, job.queue)
-            return EnqueuedJob(job.id, placed.status)
-    raise EnqueueError(
-        f"Idempotency key {job.key!r} of queue {job.queue!r} is being taken and given up again and again. "
-        "If this transaction is not READ COMMITTED it cannot see the key's holder: run it again."
-    )
-
-
-def _duplicate(job: NewJob, holder: KeyHolder) -> EnqueuedJob:
-    if holder.payload_hash != job.payload_hash:
-        raise IdempotencyConflict(
-            f"Idempotency key {job.key!r} of queue {job.queue!r} belongs to job {holder.job_id}, which has another "
-            "type or payload. Use a key that names everything the payload depends on.",
-            job_id=holder.job_id,
-        )
-    return EnqueuedJob(holder.job_id, status_of(holder.job_id), duplicate=True)

@@ -1,7 +1,8 @@
-"""Writes the history row of a job that ends outside a run."""
+"""Writes the history rows of jobs that end outside a run."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.db import IntegrityError, connections, transaction
@@ -11,12 +12,24 @@ from django_jobs.ids import uuid7_at
 from django_jobs.models import DeadJob, FinalStatus, Job, JobHistory
 
 
-def record(job: Job | DeadJob, status: FinalStatus, now: datetime, alias: str) -> None:
-    """Add the row. ``now`` is the database's time. The caller deletes the job in the same transaction.
+def record(jobs: Sequence[Job | DeadJob], status: FinalStatus, now: datetime, alias: str) -> None:
+    """Add their rows. ``now`` is the database's time. The caller deletes the jobs in the same transaction.
 
     A day without a partition gets one.
     """
-    row = JobHistory(
+    rows = [_row(job, status, now) for job in jobs]
+    history = JobHistory.objects.using(alias)
+    try:
+        with transaction.atomic(using=alias):
+            history.bulk_create(rows)
+    except IntegrityError:
+        if not statements(alias).add_partitions(connections[alias], [now.date()]):
+            raise
+        history.bulk_create(rows)
+
+
+def _row(job: Job | DeadJob, status: FinalStatus, now: datetime) -> JobHistory:
+    return JobHistory(
         id=uuid7_at(now),
         job_id=job.id,
         type=job.type,
@@ -28,10 +41,3 @@ def record(job: Job | DeadJob, status: FinalStatus, now: datetime, alias: str) -
         finished_at=now,
         errors=job.errors,
     )
-    try:
-        with transaction.atomic(using=alias):
-            row.save(using=alias, force_insert=True)
-    except IntegrityError:
-        if not statements(alias).add_partitions(connections[alias], [now.date()]):
-            raise
-        row.save(using=alias, force_insert=True)

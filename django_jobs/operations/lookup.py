@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -64,6 +65,23 @@ def status_of(job_id: UUID) -> str:
         return "succeeded"
 
 
+def statuses_of(job_ids: Collection[UUID]) -> dict[UUID, str]:
+    """``status_of`` each, with three queries for those that stay where they are meanwhile."""
+    alias = get_settings().database
+    jobs = Job.objects.using(alias).filter(pk__in=job_ids).values_list("id", "status", "last_error")
+    found = {job_id: _public_status(status, last_error) for job_id, status, last_error in jobs}
+    missing = [job_id for job_id in job_ids if job_id not in found]
+    if missing:
+        found |= dict.fromkeys(DeadJob.objects.using(alias).filter(pk__in=missing).values_list("id", flat=True), "dead")
+        finished = JobHistory.objects.using(alias).filter(job_id__in=missing).order_by("id")
+        found |= dict(finished.values_list("job_id", "status"))
+    return found | {job_id: status_of(job_id) for job_id in job_ids if job_id not in found}
+
+
+def _public_status(status: str, last_error: str) -> str:
+    return "failed_retrying" if last_error and status != JobStatus.PROCESSING else status
+
+
 def job_uuid(value: UUID | str) -> UUID:
     """Raises JobNotFound."""
     try:
@@ -84,7 +102,7 @@ def unfinished_info(job: Job) -> JobInfo:
         type=job.type,
         queue=job.queue,
         tenant=job.tenant,
-        status="failed_retrying" if job.last_error and not leased else job.status,
+        status=_public_status(job.status, job.last_error),
         attempts=job.attempts,
         max_attempts=job.max_attempts,
         enqueued_at=job.created_at,

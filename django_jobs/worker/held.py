@@ -1,4 +1,7 @@
-"""Every lease this process holds: from the claim until the outcome is written or known to be lost."""
+"""Every lease this process holds: from the claim until the outcome is written or known to be lost.
+
+The same job may be here twice: a run that lost its lease goes on while the job has been claimed again.
+"""
 
 from __future__ import annotations
 
@@ -14,29 +17,25 @@ class Held:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._runs: dict[UUID, tuple[Slots, Run]] = {}
+        self._runs: dict[tuple[UUID, int], tuple[Slots, Run]] = {}
 
     def add(self, slots: Slots, runs: list[Run]) -> None:
         with self._lock:
             for run in runs:
-                self._runs[run.job.id] = (slots, run)
+                self._runs[run.job.id, run.job.token] = (slots, run)
 
     def remove(self, job_id: UUID, token: int) -> tuple[Slots, Run] | None:
-        """None if that lease is not held: the same job may have been claimed again here."""
+        """None if that lease is not held (any more)."""
         with self._lock:
-            held = self._runs.get(job_id)
-            if held is None or held[1].job.token != token:
-                return None
-            return self._runs.pop(job_id)
+            return self._runs.pop((job_id, token), None)
 
     def snapshot(self) -> list[tuple[Slots, Run]]:
         with self._lock:
             return list(self._runs.values())
 
-    def find(self, job_id: UUID) -> Run | None:
+    def __contains__(self, run: Run) -> bool:
         with self._lock:
-            held = self._runs.get(job_id)
-        return held[1] if held else None
+            return (run.job.id, run.job.token) in self._runs
 
     def suspects(self) -> int:
         with self._lock:

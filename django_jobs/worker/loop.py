@@ -307,11 +307,11 @@ class Loop:
         except EngineUnavailable as error:
             self._back_off(error)
             return
-        held = {run.job.id: run.job.token for _, run in self.held.snapshot()}
+        held = {(run.job.id, run.job.token) for _, run in self.held.snapshot()}
         self._unsettled += [
             Rescheduled(job_id=job_id, token=token, delay=timedelta(0), refund=True)
             for job_id, token in leases.items()
-            if token is not None and held.get(job_id) != token
+            if token is not None and (job_id, token) not in held
         ]
 
     # Tending
@@ -342,7 +342,7 @@ class Loop:
         fresh = {}
         for _, run in self.held.snapshot():
             progress = run.progress
-            if progress is not run.shown:
+            if progress is not run.shown and not run.lost:
                 run.shown = progress
                 fresh[run.job.id] = (run.job.token, progress)
         if fresh:

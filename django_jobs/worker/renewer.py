@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from uuid import UUID
 
 from django_jobs.engines.protocol import EngineUnavailable, Renewal, Session
 
@@ -60,7 +61,11 @@ class Renewer:
 
     def run_once(self, session: Session) -> Renewal | None:
         """Renew what is held now. Runs learn here that they are cancelled or lost."""
-        runs = {run.job.id: run for _, run in self._held.snapshot()}
+        runs: dict[UUID, Run] = {}
+        for _, run in sorted(self._held.snapshot(), key=lambda held: held[1].job.token):
+            if displaced := runs.get(run.job.id):
+                _tell_lost(displaced, self._held)
+            runs[run.job.id] = run
         if not runs:
             return None
         renewal = session.renew({job_id: run.job.token for job_id, run in runs.items()})
@@ -73,7 +78,7 @@ class Renewer:
 
 def _tell_lost(run: Run, held: Held) -> None:
     """Unless it was settled between our look and the renewal, its lease is somebody else's by now."""
-    if held.find(run.job.id) is run and not run.lost:
+    if run in held and not run.lost:
         run.lost = True
         logger.error("Job %s (%s), attempt %d: the lease is lost.", run.job.id, run.job.type, run.job.attempt)
         run.ask_to_stop("lease")

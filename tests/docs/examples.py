@@ -95,6 +95,7 @@ class Project:
             capture_output=True,
             text=True,
             timeout=60,
+            check=False,
         )
         if done.returncode:
             raise AssertionError(f"{arguments} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")

@@ -1,6 +1,8 @@
 """The code in the README and in the tutorial does what they say."""
 
+import ast
 import os
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,25 @@ from tests.docs.examples import Block, Project, blocks
 
 ROOT = Path(__file__).parent.parent.parent
 
-pytestmark = pytest.mark.skipif(os.environ["TEST_DATABASE"] != "sqlite", reason="the examples use SQLite")
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", DOCS / "tutorial.md", *sorted((DOCS / "guides").glob("*.md"))]
+
+on_sqlite = pytest.mark.skipif(os.environ["TEST_DATABASE"] != "sqlite", reason="the examples use SQLite")
+
+
+def imports_in(page):
+    """(module, name) of everything of ours that a page's Python blocks import."""
+    for block in blocks(page):
+        if block.language == "python":
+            for node in ast.walk(ast.parse(block.text)):
+                if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "django_jobs":
+                    yield from ((node.module, alias.name) for alias in node.names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_block_of_python_can_be_parsed_and_imports_what_there_is(page):
+    missing = [name for module, name in imports_in(page) if not hasattr(import_module(module), name)]
+    assert missing == []
 
 
 def run_to_the_end(page, project):
@@ -20,8 +40,17 @@ def run_to_the_end(page, project):
             pytest.fail(f"{page.name}, block {number}:\n{block.text}\n{error}", pytrace=False)
 
 
+def new_project(folder, settings):
+    project = Project(folder)
+    project.command("django-admin startproject mysite .")
+    project.command("python manage.py startapp shop")
+    project.run_python(f"# at the end of mysite/settings.py\n{settings}\n")
+    return project
+
+
+@on_sqlite
 def test_the_tutorial_runs_from_the_first_block_to_the_last(tmp_path):
-    run_to_the_end(ROOT / "docs" / "tutorial.md", Project(tmp_path))
+    run_to_the_end(DOCS / "tutorial.md", Project(tmp_path))
 
 
 SIGN_UP = """
@@ -40,13 +69,30 @@ assert [m.to for m in mail.outbox] == [["ada@example.com"]]
 """
 
 
+@on_sqlite
 def test_the_example_in_the_readme_sends_a_mail(tmp_path):
-    project = Project(tmp_path)
-    project.command("django-admin startproject mysite .")
-    project.command("python manage.py startapp shop")
-    project.run_python("# at the end of mysite/settings.py\nINSTALLED_APPS += ['shop']\n")
+    project = new_project(tmp_path, "INSTALLED_APPS += ['shop']")
     for block in blocks(ROOT / "README.md"):
         if block.language == "python":
             project.run(block)
     project.command("python manage.py migrate")
     project.run(Block("python", SIGN_UP))
+
+
+DOUBLE = """\
+# shop/jobs.py
+from django_jobs import job
+
+
+@job("shop.double")
+def double(number: int) -> int:
+    return 2 * number
+"""
+
+
+@on_sqlite
+def test_the_tests_of_the_testing_guide_pass(tmp_path):
+    project = new_project(tmp_path, "INSTALLED_APPS += ['django_jobs', 'shop']")
+    project.run_python(DOUBLE)
+    run_to_the_end(DOCS / "guides" / "testing.md", project)
+    project.command("python -m django test")

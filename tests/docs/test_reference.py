@@ -11,20 +11,20 @@ from django_jobs.conf import Settings
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
 
-def load_generator():
-    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
+def load_pages():
+    spec = importlib.util.spec_from_file_location("reference_pages", DOCS / "reference_pages.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-generator = load_generator()
+pages = load_pages()
 
 
-@pytest.mark.parametrize("name", generator.PAGES)
+@pytest.mark.parametrize("name", pages.PAGES)
 def test_a_reference_page_is_what_the_code_generates(name):
     committed = (DOCS / "reference" / name).read_text(encoding="utf-8")
-    assert committed == generator.PAGES[name](), "run: python docs/generate.py"
+    assert committed == pages.PAGES[name](), "run: python docs/generate.py"
 
 
 def test_every_setting_has_a_description():
@@ -40,3 +40,8 @@ def test_every_public_name_is_on_the_api_page(name):
 @pytest.mark.parametrize("name", django_jobs.__all__)
 def test_every_public_name_is_documented_where_it_is_defined(name):
     assert (getattr(django_jobs, name).__doc__ or "").strip()
+
+
+def test_the_guide_shows_the_windows_that_the_default_policy_has():
+    guide = (DOCS / "guides" / "retries.md").read_text(encoding="utf-8")
+    assert pages.retry_windows() in guide

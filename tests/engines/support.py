@@ -12,7 +12,13 @@ from django.db import connections
 from django.db.models import F
 
 from django_jobs import engines
-from django_jobs.engines.protocol import ClaimRequest, EngineConfig, ExpiredLease, NewJob
+from django_jobs.engines.protocol import (
+    ClaimRequest,
+    EngineConfig,
+    EngineUnavailable,
+    ExpiredLease,
+    NewJob,
+)
 from django_jobs.failure import Failure
 from django_jobs.ids import uuid7
 from django_jobs.models import DeadJob, Job, JobHistory
@@ -42,6 +48,23 @@ def claim_one(session, **options):
 
 def settle(session, *outcomes):
     return session.tick(outcomes, [])
+
+
+def settle_until_written(session, *outcomes):
+    """As a worker does beside others: a claimer with an older snapshot may hold one of our rows for a moment."""
+    while outcomes:
+        tick = persistent(session.tick, outcomes, [])
+        assert not tick.lost
+        outcomes = tick.busy
+
+
+def persistent(call, *arguments):
+    """What a worker does when the engine is not available: call again."""
+    while True:
+        try:
+            return call(*arguments)
+        except EngineUnavailable:
+            continue
 
 
 def finished(job, **values):

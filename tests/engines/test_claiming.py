@@ -71,7 +71,7 @@ def test_a_limit_takes_the_jobs_in_front(session):
 
 
 def test_a_scheduled_job_is_not_claimed_however_long_it_waits(session):
-    JobFactory.create_batch(1000, scheduled=True)
+    JobFactory.create_many(1000, scheduled=True)
     assert claim(session, limit=100) == []
     let_time_pass(2 * HOUR)
     assert claim(session, limit=100) == []

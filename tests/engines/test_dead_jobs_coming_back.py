@@ -73,7 +73,7 @@ def test_none_come_back_for_no_ids(statements, connection):
 
 
 def test_many_come_back_at_once(statements, connection):
-    dead = DeadJobFactory.create_batch(1100)
+    dead = DeadJobFactory.create_many(1100)
     moved = statements.requeue_dead(connection, [job.id for job in dead], NOW)
     assert {job_id for job_id, _ in moved} == {job.id for job in dead}
     assert (Job.objects.count(), DeadJob.objects.count()) == (1100, 0)

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from django.db import transaction
 
-from django_jobs.engines.protocol import BulkRow, ClaimRequest, EngineUnavailable
+from django_jobs.engines.protocol import BulkRow, ClaimRequest
 from django_jobs.ids import uuid7
 from django_jobs.models import DeadJob, Job, JobHistory
 
@@ -22,9 +22,11 @@ from .support import (
     in_threads,
     new_job,
     own_session,
+    persistent,
     rescheduled,
     retry_lost,
     settle,
+    settle_until_written,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,15 +50,6 @@ def jobs(statements, connection):
     return jobs
 
 
-def persistent(call, *arguments):
-    """What a worker does when the engine is not available: call again."""
-    while True:
-        try:
-            return call(*arguments)
-        except EngineUnavailable:
-            continue
-
-
 def drain(worker, batch=37):
     """The ids of the jobs that this worker ran."""
     ran = []
@@ -64,12 +57,12 @@ def drain(worker, batch=37):
         outcomes = []
         while True:
             tick = persistent(session.tick, outcomes, [ClaimRequest(queues=("default",), limit=batch)])
-            assert not [*tick.busy, *tick.lost]
+            assert not tick.lost
             (claimed,) = tick.jobs
-            if not claimed:
-                return ran
             ran += [job.id for job in claimed]
-            outcomes = [finished(job) for job in claimed]
+            outcomes = [*tick.busy, *map(finished, claimed)]
+            if not outcomes:
+                return ran
 
 
 def test_threads_with_their_own_sessions_never_run_a_job_twice(jobs):
@@ -99,7 +92,7 @@ def test_each_run_of_a_job_has_a_token_of_its_own(jobs):
             for _ in range(20):
                 claimed = persistent(claim, session, 10)
                 tokens.extend(job.token for job in claimed)
-                persistent(settle, session, *(rescheduled(job) for job in claimed))
+                settle_until_written(session, *(rescheduled(job) for job in claimed))
                 persistent(session.stage)
 
     in_threads(work, 3)
@@ -117,11 +110,7 @@ def test_a_tick_that_settles_and_renewals_of_the_same_runs_do_not_disturb_each_o
             with own_session("w") as session:
                 while claimed := persistent(claim, session, 20):
                     running.update({job.id: job.token for job in claimed})
-                    outcomes = [finished(job) for job in claimed]
-                    while outcomes:
-                        tick = persistent(settle, session, *outcomes)
-                        assert not tick.lost
-                        outcomes = tick.busy
+                    settle_until_written(session, *map(finished, claimed))
                     for job in claimed:
                         del running[job.id]
         finally:

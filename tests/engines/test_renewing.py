@@ -92,7 +92,7 @@ def test_renewing_nothing_renews_nothing(session):
 
 
 def test_thousands_of_leases_are_renewed_at_once(session):
-    JobFactory.create_batch(1200)
+    JobFactory.create_many(1200)
     jobs = claim(session, limit=1200)
     let_time_pass(HOUR)
     assert len(session.renew(leases(*jobs)).renewed) == 1200

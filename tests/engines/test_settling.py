@@ -217,7 +217,7 @@ def test_settling_and_claiming_go_together_in_a_tick(session):
 
 
 def test_hundreds_of_outcomes_of_all_kinds_are_settled_at_once(session):
-    JobFactory.create_batch(600)
+    JobFactory.create_many(600)
     jobs = claim(session, limit=600)
     outcomes = [(finished, rescheduled, buried)[n % 3](job) for n, job in enumerate(jobs)]
     tick = settle(session, *outcomes)

@@ -70,7 +70,7 @@ def test_a_job_that_became_due_stands_behind_those_that_were_ready_before(sessio
 
 def test_a_pass_stages_a_bounded_number_of_each_queue_and_priority(session):
     """So that a million jobs due at once do not hold up an urgent one."""
-    JobFactory.create_batch(MAX_STAGED + 5, due=True)
+    JobFactory.create_many(MAX_STAGED + 5, due=True)
     JobFactory(due=True, priority=9)
     JobFactory(due=True, queue="urgent")
     staging = session.stage()
@@ -93,7 +93,7 @@ def test_many_queues_and_priorities_are_all_looked_at(session):
 
 
 def test_jobs_hours_ahead_are_neither_staged_nor_claimed_and_run_once_when_due(session):
-    jobs = JobFactory.create_batch(1000, scheduled=True, run_at=timezone.now() + 2 * HOUR)
+    jobs = JobFactory.create_many(1000, scheduled=True, run_at=timezone.now() + 2 * HOUR)
     assert session.stage().staged == 0
     assert claim(session, limit=1000) == []
     let_time_pass(2 * HOUR)

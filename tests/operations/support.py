@@ -20,6 +20,9 @@ VENDOR = os.environ["TEST_DATABASE"]
 on_postgresql = pytest.mark.skipif(VENDOR != "postgresql", reason="PostgreSQL only")
 on_sqlite = pytest.mark.skipif(VENDOR != "sqlite", reason="SQLite only")
 
+# Without a limit to the apps, each test's end makes the content types and permissions anew.
+committing = pytest.mark.django_db(transaction=True, available_apps=["django_jobs", "tests.app"])
+
 FAILURE = Failure(error_type="ValueError", message="no such invoice", traceback="Traceback …")
 
 

@@ -11,9 +11,9 @@ from django_jobs import cancel, discard_dead, enqueue, retry_dead
 from django_jobs.exceptions import IdempotencyConflict, InvalidOption
 from django_jobs.models import IdempotencyKey, Job
 from tests.operations.handlers import note, order, other_note, urgent
-from tests.operations.support import bury, expire_key, fail, finish, on_postgresql, texts
+from tests.operations.support import bury, committing, expire_key, fail, finish, on_postgresql, texts
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = committing
 
 keyed = note.using(idempotency_key="k")
 

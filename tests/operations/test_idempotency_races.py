@@ -9,10 +9,10 @@ from django_jobs.exceptions import IdempotencyConflict
 from django_jobs.models import Job
 from tests.engines.support import in_threads
 from tests.operations.handlers import note
-from tests.operations.support import expire_key, finish, on_postgresql, start, texts
+from tests.operations.support import committing, expire_key, finish, on_postgresql, start, texts
 from tests.waiting import wait_for
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = committing
 
 keyed = note.using(idempotency_key="k")
 

@@ -17,7 +17,7 @@ class Lane(str, enum.Enum):  # noqa: UP042 - the old way, whose str() is not the
     BULK = "bulk"
 
 
-class Weight(int, enum.Enum):  # noqa: UP042
+class Weight(int, enum.Enum):
     HEAVY = 7
 
 
@@ -120,7 +120,9 @@ def test_a_bad_option_is_refused(options, reason):
 
 
 def test_an_unknown_queue_names_the_nearest():
-    with pytest.raises(UnknownQueue, match=r"'urgant' is not declared\. Did you mean 'urgent'\? Declared: default, urg"):
+    with pytest.raises(
+        UnknownQueue, match=r"'urgant' is not declared\. Did you mean 'urgent'\? Declared: default, urg"
+    ):
         note.using(queue="urgant")
     with pytest.raises(UnknownQueue, match="Add it to DJANGO_JOBS"):
         enqueue("operations.note", {}, queue="")

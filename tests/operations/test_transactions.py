@@ -1,5 +1,7 @@
 """P1 on one database: the job exists if and only if the caller's transaction commits."""
 
+from contextlib import suppress
+
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.db.transaction import TransactionManagementError
@@ -9,14 +11,14 @@ from django.urls import path
 from django_jobs import enqueue
 from tests.app.models import Note
 from tests.operations.handlers import note
-from tests.operations.support import on_postgresql, seen_elsewhere, texts
+from tests.operations.support import committing, on_postgresql, seen_elsewhere, texts
 
 
 class Abort(Exception):
     pass
 
 
-@pytest.mark.django_db(transaction=True)
+@committing
 def test_a_committed_job_is_there():
     with transaction.atomic():
         Note.objects.create(text="data")
@@ -26,9 +28,9 @@ def test_a_committed_job_is_there():
     assert seen_elsewhere() == 1
 
 
-@pytest.mark.django_db(transaction=True)
+@committing
 def test_a_job_and_its_data_roll_back_together():
-    with pytest.raises(Abort), transaction.atomic():
+    with suppress(Abort), transaction.atomic():
         Note.objects.create(text="data")
         note.enqueue(text="a")
         raise Abort
@@ -36,7 +38,7 @@ def test_a_job_and_its_data_roll_back_together():
     assert not Note.objects.exists()
 
 
-@pytest.mark.django_db(transaction=True)
+@committing
 def test_no_other_connection_sees_the_job_before_the_commit():
     with transaction.atomic():
         note.enqueue(text="a")
@@ -44,33 +46,33 @@ def test_no_other_connection_sees_the_job_before_the_commit():
     assert seen_elsewhere() == 1
 
 
-@pytest.mark.django_db(transaction=True)
+@committing
 def test_without_a_transaction_the_job_is_there_at_once():
     note.enqueue(text="a")
     assert seen_elsewhere() == 1
 
 
-@pytest.mark.django_db(transaction=True)
+@committing
 def test_a_rolled_back_savepoint_takes_its_job_along_and_no_other():
     with transaction.atomic():
         note.enqueue(text="a")
-        with pytest.raises(Abort), transaction.atomic():
+        with suppress(Abort), transaction.atomic():
             note.enqueue(text="b")
             raise Abort
         note.enqueue(text="c")
     assert texts() == ["a", "c"]
 
 
-@pytest.mark.django_db(transaction=True)
+@committing
 def test_a_released_savepoint_shares_the_fate_of_the_block_around_it():
-    with pytest.raises(Abort), transaction.atomic():
+    with suppress(Abort), transaction.atomic():
         with transaction.atomic():
             note.enqueue(text="a")
         raise Abort
     assert texts() == []
 
 
-@pytest.mark.django_db(transaction=True)
+@committing
 def test_a_manual_savepoint_is_respected():
     with transaction.atomic():
         savepoint = transaction.savepoint()
@@ -80,14 +82,14 @@ def test_a_manual_savepoint_is_respected():
     assert texts() == ["b"]
 
 
-@pytest.mark.django_db(transaction=True)
+@committing
 def test_a_durable_block_works():
     with transaction.atomic(durable=True):
         note.enqueue(text="a")
     assert texts() == ["a"]
 
 
-@pytest.mark.django_db(transaction=True)
+@committing
 def test_set_rollback_takes_the_job_along():
     with transaction.atomic():
         note.enqueue(text="a")
@@ -95,7 +97,7 @@ def test_set_rollback_takes_the_job_along():
     assert texts() == []
 
 
-@pytest.mark.django_db(transaction=True)
+@committing
 def test_a_broken_transaction_refuses_the_job():
     Note.objects.create(text="a")
     with transaction.atomic():
@@ -109,16 +111,17 @@ def test_a_broken_transaction_refuses_the_job():
 
 
 @on_postgresql
-@pytest.mark.django_db(transaction=True)
+@committing
 def test_a_transaction_that_failed_outside_django_refuses_the_job():
-    with pytest.raises(DatabaseError), transaction.atomic():
-        with connection.cursor() as cursor, pytest.raises(DatabaseError):
+    with suppress(DatabaseError), transaction.atomic():
+        with connection.cursor() as cursor, suppress(DatabaseError):
             cursor.execute("SELECT 1/0")
-        note.enqueue(text="a")
+        with pytest.raises(DatabaseError):
+            note.enqueue(text="a")
     assert texts() == []
 
 
-@pytest.mark.django_db(transaction=True)
+@committing
 @pytest.mark.parametrize("ending", ["commit", "rollback"])
 def test_a_transaction_without_autocommit_decides(ending):
     transaction.set_autocommit(False)
@@ -132,9 +135,9 @@ def test_a_transaction_without_autocommit_decides(ending):
     assert seen_elsewhere() == (2 if ending == "commit" else 0)
 
 
-@pytest.mark.django_db(transaction=True)
+@committing
 def test_a_bulk_rolls_back_as_a_whole():
-    with pytest.raises(Abort), transaction.atomic():
+    with suppress(Abort), transaction.atomic():
         note.enqueue_many({"text": str(n)} for n in range(1500))
         raise Abort
     assert texts() == []
@@ -159,13 +162,13 @@ def atomic_requests(monkeypatch):
         yield
 
 
-@pytest.mark.django_db(transaction=True)
+@committing
 def test_atomic_requests_commit_the_job_with_the_request(atomic_requests, client):
     assert client.get("/").content == b"done"
     assert texts() == ["from a view"]
 
 
-@pytest.mark.django_db(transaction=True)
+@committing
 def test_atomic_requests_roll_the_job_back_with_the_request(atomic_requests, client):
     with pytest.raises(Abort):
         client.get("/?fail")
@@ -186,7 +189,7 @@ class InATestCase(TestCase):
     def test_the_enclosing_block_does_not_matter(self):
         with transaction.atomic():
             note.enqueue(text="a")
-        with pytest.raises(Abort), transaction.atomic():
+        with suppress(Abort), transaction.atomic():
             note.enqueue(text="b")
             raise Abort
         assert texts() == ["a"]

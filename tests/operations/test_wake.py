@@ -1,6 +1,7 @@
 """Waking a sleeper: after the commit, once for each queue, and only if somebody sleeps."""
 
 import logging
+from contextlib import suppress
 
 import pytest
 from django.db import transaction
@@ -9,10 +10,10 @@ from django_jobs import resume, retry_dead
 from django_jobs.engines.postgresql.statements import PostgresqlStatements
 from django_jobs.operations.transactions import Wake
 from tests.operations.handlers import note, urgent
-from tests.operations.support import bury, counting_wakes, is_woken, on_postgresql, sleeper
+from tests.operations.support import bury, committing, counting_wakes, is_woken, on_postgresql, sleeper
 from tests.waiting import wait_for
 
-pytestmark = [on_postgresql, pytest.mark.django_db(transaction=True)]
+pytestmark = [on_postgresql, committing]
 
 
 class Abort(Exception):
@@ -66,7 +67,7 @@ def test_a_sleeper_is_woken_by_a_transaction_that_django_does_not_manage(asleep)
 
 def test_nobody_is_woken_by_a_rollback(asleep):
     with counting_wakes() as wakes:
-        with pytest.raises(Abort), transaction.atomic():
+        with suppress(Abort), transaction.atomic():
             note.enqueue(text="a")
             raise Abort
         assert wakes() == 0
@@ -87,7 +88,7 @@ def test_many_jobs_of_one_transaction_wake_once_for_each_queue():
 def test_a_rolled_back_savepoint_does_not_take_the_wake_up_of_a_later_job_along(asleep):
     with counting_wakes() as wakes:
         with transaction.atomic():
-            with pytest.raises(Abort), transaction.atomic():
+            with suppress(Abort), transaction.atomic():
                 note.enqueue(text="a")
                 raise Abort
             note.enqueue(text="b")
@@ -98,7 +99,7 @@ def test_jobs_before_in_and_after_a_rolled_back_savepoint_wake_once(asleep):
     with counting_wakes() as wakes:
         with transaction.atomic():
             note.enqueue(text="a")
-            with pytest.raises(Abort), transaction.atomic():
+            with suppress(Abort), transaction.atomic():
                 note.enqueue(text="b")
                 raise Abort
             note.enqueue(text="c")
@@ -119,7 +120,7 @@ def test_jobs_in_and_after_a_released_savepoint_wake_once(asleep):
 def test_a_wake_up_planned_in_a_released_savepoint_ends_with_the_block_around_it(asleep):
     with counting_wakes() as wakes:
         with transaction.atomic():
-            with pytest.raises(Abort), transaction.atomic():
+            with suppress(Abort), transaction.atomic():
                 with transaction.atomic():
                     note.enqueue(text="a")
                 note.enqueue(text="b")

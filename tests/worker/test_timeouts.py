@@ -20,7 +20,7 @@ def release():
 
 
 def test_an_async_run_past_its_timeout_is_cancelled_and_retried(job, configure):
-    configure(TIMEOUT_GRACE=0)
+    configure(TIMEOUT_GRACE=0.5)
     cleaned_up = []
 
     @job("slow_async", timeout=0.3, max_attempts=2)

@@ -34,7 +34,7 @@ from django_jobs.models import Job, JobStatus
 from django_jobs.outcomes import Outcome
 
 from . import staging
-from .claiming import anything_ready, claim, paused_queues
+from .claiming import SUSPECT, USUAL, anything_ready, claim, paused_queues
 from .connecting import commits_of_others, connect, is_locked, is_refusal, standing_in
 from .rows import chunks
 from .settling import settle
@@ -188,11 +188,13 @@ class PortableSession:
             now = clock.now()
             jobs = Job.objects.using(self.config.alias)
             open_queues = set(queues) - paused_queues(self.config.alias, queues, now)
-            return (
-                jobs.filter(status=JobStatus.PROCESSING, queue__in=queues).exists()
-                or anything_ready(self.config.alias, open_queues)
-                or jobs.filter(status=JobStatus.SCHEDULED, queue__in=open_queues, run_at__lte=now + horizon).exists()
-            )
+            # In one statement: a job that changes its status between two looks would be seen by neither.
+            running = jobs.filter(status=JobStatus.PROCESSING, queue__in=queues)
+            pending = jobs.filter(status=JobStatus.PENDING, queue__in=open_queues)
+            due = jobs.filter(status=JobStatus.SCHEDULED, queue__in=open_queues, run_at__lte=now + horizon)
+            ways = (running, pending.filter(USUAL), pending.filter(SUSPECT), due)
+            first, *others = (way.order_by().values("id") for way in ways)
+            return first.union(*others, all=True).exists()
 
     # Sleeping and waking
 

@@ -20,7 +20,7 @@ from .narrator import Narrator
 from .partner_server import PartnerServer
 from .story import Scene, Story
 
-COLUMNS = ("enqueued", "succeeded", "cancelled", "dead", "unfinished", "retries", "snoozes")
+COLUMNS = ("enqueued", "succeeded", "cancelled", "dead", "left", "retries", "snoozes")
 
 
 def play(narrator: Narrator) -> None:

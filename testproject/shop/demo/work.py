@@ -16,7 +16,7 @@ from django_jobs.models import Worker
 from .stage import MANAGE, shown, variables
 
 ARGUMENTS = ("--queues", "urgent:2,default,bulk", "--concurrency", "6", "--drain", "--drain-horizon", "30")
-PATIENCE = 45  # seconds
+PATIENCE = 50  # seconds
 TAIL = 15  # lines
 
 

@@ -45,7 +45,7 @@ def one_welcome_each(story: Story, evidence: Evidence) -> Problems:
 
 @check
 def one_receipt_each(story: Story, evidence: Evidence) -> Problems:
-    """Every order got one receipt, also where the job failed after mailing it, with its invoice attached."""
+    """Every order got one receipt with its invoice, also where the job failed after mailing it."""
     yield from differences("receipt of order", (scene.number for scene in story.placed), _about(evidence, "receipt"))
     invoices = evidence.files(documents.INVOICES)
     for mail in evidence.mails:

@@ -15,6 +15,7 @@ from .verdict import Problems, check, differences, unequal
 
 FAILING_ONCE = ("shop.send_receipt", "shop.award_points")
 ERP_ATTEMPTS = 3
+REFUNDED = (" snoozed", " handed_back")
 CLOCK_STEP = timedelta(milliseconds=10)  # of file systems; SQLite's is a millisecond
 
 
@@ -72,7 +73,7 @@ def every_run_was_counted(story: Story, evidence: Evidence) -> Problems:
         if job.attempts:
             expected[f"{job.type} {job.status}"] += 1
             expected[f"{job.type} retrying"] += job.attempts - 1
-    settled = {name: runs for name, runs in counted.items() if not name.endswith(" snoozed")}
+    settled = {name: runs for name, runs in counted.items() if not name.endswith(REFUNDED)}
     yield from unequal("runs of", +expected, settled)
 
 
@@ -119,7 +120,7 @@ def nothing_is_early(story: Story, evidence: Evidence) -> Problems:
 
 @check
 def pauses_are_kept(story: Story, evidence: Evidence) -> Problems:
-    """Deliveries that were refused came again under the same key, after the pause the other side asked for."""
+    """Refused deliveries came again under the same key, after the pause that was asked for."""
     repeated = 0
     for job in evidence.of_type("shop.deliver_webhook"):
         requests = evidence.requests_of(job)

@@ -1,0 +1,157 @@
+"""Whatever breaks between the claim and the handler ends one job at most, and never the worker."""
+
+import logging
+
+import pytest
+
+from django_jobs import RunningJob, get_job
+from django_jobs.models import Job
+from django_jobs.registry import registry
+from django_jobs.worker import executor
+from tests.factories import JobFactory
+from tests.waiting import wait_for
+from tests.worker.embedded import drain, running_worker
+
+
+@pytest.fixture
+def noop(job):
+    @job("noop")
+    def noop():
+        pass
+
+    return noop
+
+
+class BrokenFilter(logging.Filter):
+    def filter(self, record):
+        raise RuntimeError("the filter is broken")
+
+
+@pytest.mark.parametrize("name", ["django_jobs.runs", "django_jobs.worker", "django_jobs.maintenance"])
+def test_a_log_filter_that_raises_costs_its_lines_only(job, noop, name, configure):
+    configure(LEASE=1)
+
+    @job("fails", max_attempts=2)
+    def fails():
+        raise ValueError("x")
+
+    logger = logging.getLogger(name)
+    broken = BrokenFilter()
+    logger.addFilter(broken)
+    level = logger.level
+    logger.setLevel(logging.DEBUG)
+    try:
+        failing = fails.enqueue()
+        JobFactory(lapsed=True, type="noop")
+        with running_worker() as worker:
+            wait_for(lambda: get_job(failing.id).status == "dead")
+            enqueued = noop.enqueue()
+            wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+            wait_for(lambda: not Job.objects.exists())
+            assert worker.alive
+        assert worker.code == 0
+    finally:
+        logger.removeFilter(broken)
+        logger.setLevel(level)
+
+
+def test_a_log_handler_that_raises_does_not_end_the_worker(job, noop):
+    class BrokenHandler(logging.Handler):
+        def handle(self, record):
+            raise RuntimeError("the handler is broken")
+
+    handler = BrokenHandler()
+    root = logging.getLogger("django_jobs")
+    root.addHandler(handler)
+    try:
+        enqueued = [noop.enqueue() for _ in range(5)]
+        assert drain() == 0
+        assert {get_job(one.id).status for one in enqueued} == {"succeeded"}
+    finally:
+        root.removeHandler(handler)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("broken"), SystemExit(1), RecursionError()], ids=repr)
+def test_an_error_while_decoding_ends_that_job_only(job, noop, error, monkeypatch):
+    @job("undecodable", max_attempts=2)
+    def undecodable(n: int):
+        pass
+
+    real = type(undecodable.job_type.signature).decode
+
+    def decode(self, payload):
+        if self is undecodable.job_type.signature:
+            raise error
+        return real(self, payload)
+
+    monkeypatch.setattr(type(undecodable.job_type.signature), "decode", decode)
+    broken, fine = undecodable.enqueue(n=1), noop.enqueue()
+    drain(concurrency=1)
+    info = get_job(broken.id)
+    assert (info.status, info.attempts) == ("dead", 2)
+    assert get_job(fine.id).status == "succeeded"
+
+
+def test_an_error_while_the_context_is_adopted_ends_that_job_only(job, noop, monkeypatch):
+    def refuse(values):
+        raise RuntimeError("no context today")
+
+    monkeypatch.setattr(executor, "adopt_context", refuse)
+    broken = noop.using(max_attempts=1, context={"request_id": "r"}).enqueue()
+    fine = noop.enqueue()
+    drain()
+    assert (get_job(broken.id).status, get_job(fine.id).status) == ("dead", "succeeded")
+
+
+def test_a_stored_payload_that_is_no_object_ends_its_job_only(job, noop):
+    for payload in ([], "text", 5, None, {"unknown": 1}):
+        JobFactory(type="noop", payload=payload)
+    fine = noop.enqueue()
+    drain(horizon=0)
+    assert get_job(fine.id).status == "succeeded"
+    assert not Job.objects.filter(status="processing").exists()
+
+
+@pytest.mark.parametrize("result", ["clean_json", "log_run"])
+def test_an_error_in_our_own_bookkeeping_is_survived(job, noop, result, monkeypatch):
+    from django_jobs.worker import endings, loop
+
+    target = {"clean_json": endings, "log_run": loop}[result]
+    real, calls = getattr(target, result), []
+
+    def sometimes(*args):
+        calls.append(1)
+        if len(calls) == 1:
+            raise RuntimeError("a bug of ours")
+        return real(*args)
+
+    @job("returns")
+    def returns():
+        return {"some": "result"}
+
+    monkeypatch.setattr(target, result, sometimes)
+    enqueued = returns.enqueue()
+    with running_worker() as worker:
+        wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+        after = noop.enqueue()
+        wait_for(lambda: get_job(after.id).status == "succeeded")
+        assert worker.alive
+
+
+def test_a_handler_that_vanishes_from_the_register_in_mid_run_still_ends(job):
+    @job("vanishing", max_attempts=2)
+    def vanishing(run: RunningJob):
+        registry._by_name.pop("vanishing", None)
+        raise ValueError("gone")
+
+    enqueued = vanishing.enqueue()
+    drain(horizon=0)
+    assert Job.objects.get(pk=enqueued.id).status == "scheduled"
+
+
+def test_a_worker_runs_in_a_thread_and_a_second_one_after_it(noop):
+    for _ in range(2):
+        enqueued = noop.enqueue()
+        with running_worker() as worker:
+            wait_for(lambda enqueued=enqueued: get_job(enqueued.id).status == "succeeded")
+        assert worker.code == 0
