@@ -35,12 +35,15 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="\n".join(f"  {name:24}{docstring(name).splitlines()[0]}" for name in NAMES),
+        epilog="\n".join(f"  {name:24}{question(name)}" for name in NAMES),
     )
-    parser.add_argument("names", nargs="*", choices=[[], *NAMES], metavar="name", help="all, if none is named")
+    parser.add_argument("names", nargs="*", metavar="name", help="all, if none is named")
     parser.add_argument("--quick", action="store_true", help="small and short: to see that all works")
     parser.add_argument("--format", choices=["table", "json"], default="table")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(NAMES):
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+    return arguments
 
 
 def measure(name: str, provided: databases.Databases, arguments: argparse.Namespace) -> list[dict[str, Any]]:
@@ -51,6 +54,10 @@ def measure(name: str, provided: databases.Databases, arguments: argparse.Namesp
         print(f"\n{name} ({time.monotonic() - start:.0f} s{', quick' if arguments.quick else ''})")
         print(*report.wrapped(docstring(name)), "", report.table(figures), sep="\n", flush=True)
     return [figure.as_json() for figure in figures]
+
+
+def question(name: str) -> str:
+    return docstring(name).splitlines()[0]
 
 
 def docstring(name: str) -> str:

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.stamps import VARIABLE
@@ -15,16 +14,9 @@ ROOT = Path(__file__).resolve().parent.parent
 WORKER = ("-m", "django", "runjobworker", "--verbosity", "0")
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """``cpu``: seconds of processor time."""
-
-    cpu: float
-
-
 def spawn(*arguments: str, alias: str = "default", stamps: Path | None = None) -> subprocess.Popen[str]:
     """This Python with ``arguments``. Its standard input is a pipe, so that it can wait for its end there."""
-    environment = os.environ | {"BENCHMARK_ALIAS": alias, "PYTHONPATH": str(ROOT), VARIABLE: str(stamps or "")}
+    environment = os.environ | {"BENCHMARK_ONLY": alias, "PYTHONPATH": str(ROOT), VARIABLE: str(stamps or "")}
     identity = map(str, (os.getpid(), os.getuid(), os.getgid()))
     command = (sys.executable, "-I", "-S", guarded_exec.__file__, *identity, sys.executable, *arguments)
     return subprocess.Popen(
@@ -32,8 +24,8 @@ def spawn(*arguments: str, alias: str = "default", stamps: Path | None = None) -
     )
 
 
-def run(*arguments: str, alias: str = "default") -> Ended:
-    """Wait for its end. RuntimeError if it failed."""
+def run(*arguments: str, alias: str = "default") -> float:
+    """Wait for its end; returns the seconds of processor time it took. RuntimeError if it failed."""
     process = spawn(*arguments, alias=alias)
     try:
         _, status, usage = os.wait4(process.pid, 0)
@@ -44,10 +36,10 @@ def run(*arguments: str, alias: str = "default") -> Ended:
     process.communicate()
     if process.returncode:
         raise RuntimeError(f"{' '.join(arguments)} ended with exit code {process.returncode}.")
-    return Ended(usage.ru_utime + usage.ru_stime)
+    return usage.ru_utime + usage.ru_stime
 
 
-def drain(*arguments: str, alias: str = "default") -> Ended:
+def drain(*arguments: str, alias: str = "default") -> float:
     return run(*WORKER, "--drain", *arguments, alias=alias)
 
 

@@ -6,13 +6,13 @@ Errors mean that jobs cannot work; warnings, that a promise does not hold. Run a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
 from typing import Any
 
 from django.conf import settings as django_settings
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import Warning as Caution
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connections, router
+from django.db import NotSupportedError, connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from .conf import SETTING, Settings, did_you_mean, get_settings
@@ -22,7 +22,6 @@ from .models import Job
 from .registry import registry
 
 TAG = "django_jobs"
-OLDEST_POSTGRESQL = 14
 
 Check = Callable[..., list[CheckMessage]]
 
@@ -39,7 +38,6 @@ def check_settings(**_: Any) -> list[CheckMessage]:
 def _with_settings(check: Callable[[Settings], Iterable[CheckMessage]]) -> Check:
     """Leave it to E001 to say that the settings are wrong."""
 
-    @wraps(check)
     def checked(**_: Any) -> list[CheckMessage]:
         try:
             return list(check(get_settings()))
@@ -61,8 +59,9 @@ def check_aliases(settings: Settings) -> Iterable[CheckMessage]:
             id="django_jobs.E003",
         )
     for alias in sorted(settings.harmless_aliases - set(known)):
-        yield Warning(
-            f"{SETTING}['HARMLESS_ALIASES'] names {alias!r}, which DATABASES does not have.{did_you_mean(alias, known)}",
+        yield Caution(
+            f"{SETTING}['HARMLESS_ALIASES'] names {alias!r}, which DATABASES does not have."
+            f"{did_you_mean(alias, known)}",
             hint="Correct the name or remove it.",
             id="django_jobs.W003",
         )
@@ -85,7 +84,7 @@ def check_backend(settings: Settings) -> Iterable[CheckMessage]:
     elif connection.vendor == "postgresql" and not _uses_psycopg3():
         yield _driver_error(settings, "it is used through psycopg2")
     elif connection.vendor == "sqlite" and _transaction_mode(connection) != "IMMEDIATE":
-        yield Warning(
+        yield Caution(
             f"SQLite alias {settings.database!r} does not begin its transactions with IMMEDIATE: one that reads before "
             "it writes fails with 'database is locked' as soon as a worker writes.",
             hint=f"Set DATABASES[{settings.database!r}]['OPTIONS']['transaction_mode'] = 'IMMEDIATE'.",
@@ -154,7 +153,7 @@ def check_time_zones(**_: Any) -> list[CheckMessage]:
         return []
     return [
         Error(
-            "USE_TZ is False. The times of jobs are instants, and Django would read and write them as local wall times.",
+            "USE_TZ is False. The times of jobs are instants; Django would take them for local wall times.",
             hint="Set USE_TZ = True.",
             id="django_jobs.E008",
         )
@@ -166,29 +165,29 @@ def check_server(databases: Sequence[str] | None = None, **_: Any) -> list[Check
     """Asks the jobs' PostgreSQL, if it is among ``databases``."""
 
     def ask(settings: Settings) -> Iterable[CheckMessage]:
-        connection = _connection(settings)
-        if settings.database in (databases or ()) and isinstance(connection, BaseDatabaseWrapper):
-            if connection.vendor == "postgresql":
-                yield from _server_faults(connection)
+        connection = _connection(settings) if settings.database in (databases or ()) else None
+        if isinstance(connection, BaseDatabaseWrapper) and connection.vendor == "postgresql":
+            yield from _server_faults(connection)
 
     return _with_settings(ask)()
 
 
 def _server_faults(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
-    version: int = connection.pg_version  # type: ignore[attr-defined]
-    if version < OLDEST_POSTGRESQL * 10_000:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT current_setting('synchronous_commit'), current_user")
+            synchronous_commit, role = cursor.fetchone()
+    except NotSupportedError as error:
         yield Error(
-            f"Database alias {connection.alias!r} is PostgreSQL {version // 10_000}.",
-            hint=f"Upgrade the server to PostgreSQL {OLDEST_POSTGRESQL} or later.",
+            f"Database alias {connection.alias!r} is too old: {error}",
+            hint="Upgrade the server.",
             id="django_jobs.E007",
         )
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('synchronous_commit'), current_user")
-        synchronous_commit, role = cursor.fetchone()
+        return
     if synchronous_commit == "off":
-        yield Warning(
-            f"synchronous_commit is off for role {role!r} on {connection.alias!r}: a crash of PostgreSQL loses jobs whose "
-            "transaction was reported as committed.",
+        yield Caution(
+            f"synchronous_commit is off for role {role!r} on {connection.alias!r}: a crash of PostgreSQL loses jobs "
+            "whose transaction was reported as committed.",
             hint=f"Switch it on: ALTER ROLE {role} SET synchronous_commit = on, or in the server's configuration.",
             id="django_jobs.W002",
         )

@@ -96,7 +96,7 @@ def job(
             retry=retry,
             atomic=atomic,
             on_lost=on_lost,
-            aliases=tuple(aliases),
+            aliases=(aliases,) if isinstance(aliases, str) else tuple(aliases),
         )
         registry.register(job_type)
         return JobHandle(job_type)
@@ -105,4 +105,6 @@ def job(
 
 
 def _duration(value: timedelta | float | None) -> timedelta | None:
-    return value if value is None or isinstance(value, timedelta) else timedelta(seconds=value)
+    """What is neither is left to JobType to refuse."""
+    is_seconds = isinstance(value, int | float) and not isinstance(value, bool)
+    return timedelta(seconds=value) if is_seconds else value  # type: ignore[arg-type, return-value]

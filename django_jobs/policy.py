@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
@@ -41,21 +41,29 @@ class JobType:
 
     def __post_init__(self) -> None:
         for name in (self.name, *self.aliases):
-            if not name or len(name) > MAX_NAME or not name.isprintable():
+            if not _is_name(name):
                 raise ConfigurationError(
                     f"{name!r} is no job type name: give 1 to {MAX_NAME} printable characters, such as 'send_invoice'."
                 )
-        if self.priority not in PRIORITIES:
-            raise ConfigurationError(f"Job type {self.name!r}: priority {self.priority} is not in -32768 to 32767.")
-        if self.max_attempts is not None and not 1 <= self.max_attempts <= 32000:
-            raise ConfigurationError(f"Job type {self.name!r}: max_attempts must be 1 to 32000.")
-        if self.timeout is not None and self.timeout <= timedelta(0):
-            raise ConfigurationError(f"Job type {self.name!r}: timeout must be above zero; None means no limit.")
+        for fault in self._faults():
+            raise ConfigurationError(f"Job type {self.name!r}: {fault}")
+
+    def _faults(self) -> Iterator[str]:
+        if self.queue is not None and not _is_name(self.queue):
+            yield f"queue must be the name of a declared queue, not {self.queue!r}."
+        if not _is_int(self.priority) or self.priority not in PRIORITIES:
+            yield f"priority must be a whole number from -32768 to 32767, not {self.priority!r}."
+        if self.max_attempts is not None and not (_is_int(self.max_attempts) and 1 <= self.max_attempts <= 32000):
+            yield f"max_attempts must be a whole number from 1 to 32000, not {self.max_attempts!r}."
+        if self.timeout is not None and not (isinstance(self.timeout, timedelta) and self.timeout > timedelta(0)):
+            yield f"timeout must be seconds or a timedelta above zero, not {self.timeout!r}; None means no limit."
+        if self.retry is not None and not _can_delay(self.retry):
+            yield f"retry must be a RetryPolicy or a function of (attempt, error), not {self.retry!r}."
         if self.on_lost not in ("retry", "bury"):
-            raise ConfigurationError(f"Job type {self.name!r}: on_lost is 'retry' or 'bury', not {self.on_lost!r}.")
+            yield f"on_lost is 'retry' or 'bury', not {self.on_lost!r}."
         if self.atomic and self.signature.is_async:
-            raise ConfigurationError(
-                f"Job type {self.name!r}: atomic=True needs a plain def, because Django's transactions are not async. "
+            yield (
+                "atomic=True needs a plain def, because Django's transactions are not async. "
                 "Make the handler a def, or drop atomic=True and use run.once()."
             )
 
@@ -97,3 +105,15 @@ class JobType:
             delay,
         )
         return default.delay(attempt)
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isprintable()
+
+
+def _can_delay(value: object) -> bool:
+    return isinstance(value, RetryPolicy) or callable(value)
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -46,7 +46,7 @@ class Registry:
 
 
 def _origin(job_type: JobType) -> str:
-    return f"{job_type.handler.__module__}.{job_type.handler.__qualname__}"
+    return job_type.signature.handler
 
 
 registry = Registry()

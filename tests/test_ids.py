@@ -139,9 +139,7 @@ def test_an_id_of_an_instant_before_1970_is_refused():
         uuid7_at(datetime(1969, 12, 31, tzinfo=UTC))
 
 
-@pytest.mark.parametrize(
-    "value", [uuid4(), UUID(int=(1 << 128) - 1), UUID("ffffffff-ffff-7000-8000-000000000000")]
-)
+@pytest.mark.parametrize("value", [uuid4(), UUID(int=(1 << 128) - 1), UUID("ffffffff-ffff-7000-8000-000000000000")])
 def test_the_instant_of_any_other_uuid_is_refused(value):
     with pytest.raises(ValueError, match="not a UUIDv7"):
         instant_of(value)

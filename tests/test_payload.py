@@ -94,9 +94,7 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("annotation", "value"), KEPT, ids=[f"{n} {a}"[:50] for n, (a, _) in enumerate(KEPT)]
-)
+@pytest.mark.parametrize(("annotation", "value"), KEPT, ids=[f"{n} {a}"[:50] for n, (a, _) in enumerate(KEPT)])
 def test_a_value_comes_back_equal_and_of_its_type(annotation, value):
     back = round_trip(annotation, value)
     assert back == value
@@ -137,22 +135,16 @@ def test_any_scalar_comes_back(kind, data):
     assert type(back) is kind
     if kind is datetime:
         assert (back.tzinfo is None) == (value.tzinfo is None)
-        assert back.replace(tzinfo=None) - (back.utcoffset() or timedelta(0)) == value.replace(
-            tzinfo=None
-        ) - (value.utcoffset() or timedelta(0))
+        assert back.replace(tzinfo=None) - (back.utcoffset() or timedelta(0)) == value.replace(tzinfo=None) - (
+            value.utcoffset() or timedelta(0)
+        )
     else:
         assert back == value
 
 
 JSON_VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(st.characters(codec=None, exclude_categories=())),
-    lambda inner: (
-        st.lists(inner) | st.dictionaries(st.text(st.characters(codec=None, exclude_categories=())), inner)
-    ),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None, exclude_categories=())),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec=None, exclude_categories=())), inner),
     max_leaves=20,
 )
 
@@ -166,11 +158,7 @@ def test_any_json_value_comes_back_or_is_refused(value):
     assert repr(back) == repr(value)
 
 
-@given(
-    st.dictionaries(
-        st.text(st.characters(codec="utf-8", exclude_characters="\0")), st.integers() | st.booleans()
-    )
-)
+@given(st.dictionaries(st.text(st.characters(codec="utf-8", exclude_characters="\0")), st.integers() | st.booleans()))
 def test_any_plain_dictionary_is_accepted(value):
     assert repr(round_trip(t.Any, value)) == repr(value)
 
@@ -275,9 +263,7 @@ def test_text_and_bytes_are_decoded_alike():
     assert SIGNATURE.decode('{"user_id":5}') == SIGNATURE.decode(b'{"user_id":5}')
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", b"\xff\xfe", b'{"user_id":"\xff"}', "[" * 5_000 + "]" * 5_000], ids=range(5)
-)
+@pytest.mark.parametrize("text", ["", "{", b"\xff\xfe", b'{"user_id":"\xff"}', "[" * 5_000 + "]" * 5_000], ids=range(5))
 def test_bytes_that_are_no_json_are_undecodable(text):
     with pytest.raises(UndecodablePayload):
         SIGNATURE.decode(text)
@@ -311,9 +297,7 @@ def test_a_model_is_decoded_strictly_whatever_its_own_settings():
 
 
 def test_the_order_of_keys_does_not_count():
-    assert payload_hash("job", b'{"a":1,"b":{"c":1,"d":2}}') == payload_hash(
-        "job", b'{"b":{"d":2,"c":1},"a":1}'
-    )
+    assert payload_hash("job", b'{"a":1,"b":{"c":1,"d":2}}') == payload_hash("job", b'{"b":{"d":2,"c":1},"a":1}')
 
 
 def test_types_job_types_and_nested_values_count():

@@ -100,9 +100,7 @@ def test_text_that_postgresql_cannot_store_is_refused_in_a_nested_key(annotation
 @pytest.mark.parametrize(("text", "named"), BAD_TEXT, ids=ascii)
 def test_text_that_postgresql_cannot_store_is_refused_in_a_dataclass_and_a_model(text, named):
     assert refusal(Node, Node("a", Node(text))).startswith("x.child.text contains ")
-    assert named in refusal(SecretStr, SecretStr(text)) or "cannot be stored" in refusal(
-        SecretStr, SecretStr(text)
-    )
+    assert named in refusal(SecretStr, SecretStr(text)) or "cannot be stored" in refusal(SecretStr, SecretStr(text))
 
 
 @pytest.mark.parametrize("annotation", [t.Any, list, JsonValue], ids=str)
@@ -140,9 +138,7 @@ def test_a_value_that_contains_itself_is_refused(annotation):
 def test_a_payload_above_the_limit_is_refused_with_both_sizes():
     overhead = len('{"x":""}')
     assert len(encoded(str, "a" * (LIMIT - overhead))) == LIMIT
-    assert refusal(str, "a" * (LIMIT - overhead + 1)).startswith(
-        "262,145 bytes are above the limit of 262,144"
-    )
+    assert refusal(str, "a" * (LIMIT - overhead + 1)).startswith("262,145 bytes are above the limit of 262,144")
 
 
 def test_the_limit_counts_bytes_and_not_characters():

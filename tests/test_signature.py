@@ -202,9 +202,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("handler", "message"), REFUSED, ids=[handler.__name__ for handler, _ in REFUSED])
 def test_a_parameter_that_cannot_be_a_field_is_refused_by_name(handler, message):
-    with pytest.raises(
-        ConfigurationError, match=rf"Handler tests.test_signature.{handler.__name__}\b.*{message}"
-    ):
+    with pytest.raises(ConfigurationError, match=rf"Handler tests.test_signature.{handler.__name__}\b.*{message}"):
         signature_of(handler)
 
 

@@ -13,17 +13,8 @@ from django_jobs.storable import DEPTH, JSON_BYTES, clean_json, clean_text
 
 ANY_TEXT = st.text(alphabet=st.characters(codec=None, exclude_categories=()))
 VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | ANY_TEXT
-    | st.binary()
-    | st.uuids()
-    | st.decimals(),
-    lambda inner: (
-        st.lists(inner) | st.dictionaries(ANY_TEXT | st.integers(), inner) | st.tuples(inner, inner)
-    ),
+    st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT | st.binary() | st.uuids() | st.decimals(),
+    lambda inner: st.lists(inner) | st.dictionaries(ANY_TEXT | st.integers(), inner) | st.tuples(inner, inner),
 )
 
 
@@ -105,9 +96,7 @@ def test_cleaned_json_is_json_and_keeps_to_its_bytes(value, limit):
     assert "\\u0000" not in json.dumps(cleaned).replace("\\\\", "")
 
 
-@pytest.mark.parametrize(
-    "value", [None, True, 0, -1, 2**70, 1.5, "text", [], {}, {"a": [1, {"b": None}]}], ids=repr
-)
+@pytest.mark.parametrize("value", [None, True, 0, -1, 2**70, 1.5, "text", [], {}, {"a": [1, {"b": None}]}], ids=repr)
 def test_plain_json_stays_as_it_is(value):
     assert clean_json(value) == value
 

@@ -51,7 +51,8 @@ def start_empty() -> None:
 def encoded(rows: int) -> Sequence[bytes]:
     now = timezone.now().isoformat()
     lines = [
-        f'{uuid7().hex}\tdefault\tnoop\t{{"number":{number}}}\t0\t\t12\t{{}}\t{now}\tpending\n' for number in range(rows)
+        f'{uuid7().hex}\tdefault\tnoop\t{{"number":{number}}}\t0\t\t12\t{{}}\t{now}\tpending\n'
+        for number in range(rows)
     ]
     return ["".join(lines[start : start + CHUNK]).encode() for start in range(0, rows, CHUNK)]
 

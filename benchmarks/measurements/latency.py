@@ -7,6 +7,7 @@ changes.
 
 import tempfile
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from statistics import quantiles
@@ -66,7 +67,7 @@ def note(committed: dict[int, int], number: int) -> None:
     committed[number] = now_ns()
 
 
-def figures(name: str, latencies: list[float], goals: dict[str, tuple[Goal, ...]]) -> list[Figure]:
+def figures(name: str, latencies: list[float], goals: Mapping[str, tuple[Goal, ...]]) -> list[Figure]:
     cuts = quantiles(latencies, n=100, method="inclusive")
     values = {"p50": cuts[49], "p90": cuts[89], "p99": cuts[98], "max": max(latencies)}
     return [

@@ -3,6 +3,8 @@
 One client, through Django, no worker asleep; the INSERT by a Django cursor goes into a twin of the jobs table.
 """
 
+from collections.abc import Callable
+
 from benchmarks.databases import Databases
 from benchmarks.figures import Figure
 from benchmarks.measurements.business_transaction import enqueue, insert
@@ -15,9 +17,14 @@ def measure(scale: Scale, databases: Databases) -> list[Figure]:
     empty("default", TWIN)
     times = scale.of(1000, 200)
     sides = {
-        "enqueue": lambda: rate(times, lambda: [enqueue(number) for number in range(times)]),
-        "insert": lambda: rate(times, lambda: [insert(number) for number in range(times)]),
+        "enqueue": lambda: rate(times, lambda: repeat(enqueue, times)),
+        "insert": lambda: rate(times, lambda: repeat(insert, times)),
     }
     turns = in_turns(sides, scale.of(11, 3))
     execute(f"DROP TABLE {TWIN}")
     return [Figure.comparing("enqueue() in autocommit", turns["enqueue"], "/s", "bare INSERT", turns["insert"])]
+
+
+def repeat(work: Callable[[int], object], times: int) -> None:
+    for number in range(times):
+        work(number)

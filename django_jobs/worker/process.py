@@ -94,22 +94,25 @@ class WorkerProcess:
         self.loop.stop()
 
     def run(self) -> int:
+        with _stop_on_signal(self.stop):
+            self._serve()
+        self._poke.close()
+        return EXIT_STUCK if self.loop.overruns.stuck else EXIT_DONE
+
+    def _serve(self) -> None:
         renewer = Renewer(lambda: open_session(self._engine_config()), self.held, self.settings.renewal_pause)
         maintenance = self._maintenance()
         renewer.start()
         maintenance.start()
         logger.info("%s.", self.describe())
         try:
-            with _stop_on_signal(self.stop):
-                self.loop.run()
+            self.loop.run()
         finally:
             self._ending.set()
             maintenance.stop()
             renewer.stop()
             self._dispatcher.close()
             self._session.close()
-            self._poke.close()
-        return EXIT_STUCK if self.loop.overruns.stuck else EXIT_DONE
 
     def _engine_config(self) -> EngineConfig:
         return EngineConfig(

@@ -1,6 +1,7 @@
 """The reference pages are what the code generates. To mend a failure: ``python docs/generate.py``."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,9 @@ def test_every_public_name_is_documented_where_it_is_defined(name):
 def test_the_guide_shows_the_windows_that_the_default_policy_has():
     guide = (DOCS / "guides" / "retries.md").read_text(encoding="utf-8")
     assert pages.retry_windows() in guide
+
+
+def test_every_system_check_is_on_its_page():
+    in_code = re.findall(r'id="(django_jobs\.[EW]\d+)"', (Path(django_jobs.__file__).parent / "checks.py").read_text())
+    on_page = re.findall(r"^\| `(django_jobs\.[EW]\d+)`", (DOCS / "reference" / "checks.md").read_text(), re.MULTILINE)
+    assert on_page == sorted(set(in_code))

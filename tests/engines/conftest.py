@@ -4,6 +4,11 @@ from django.db import connections
 from django_jobs import engines
 from django_jobs.engines.protocol import EngineConfig
 
+from .support import VENDOR
+
+# Whatever has two implementations has one suite; these files are about what only one of them has.
+collect_ignore_glob = ["test_postgresql_*"] if VENDOR == "sqlite" else ["test_sqlite.py"]
+
 
 @pytest.fixture
 def statements():

@@ -7,7 +7,6 @@ from datetime import timedelta
 from threading import Thread
 
 import psycopg
-import pytest
 from django.db import connections
 from django.db.models import F
 
@@ -25,8 +24,6 @@ from django_jobs.models import DeadJob, Job, JobHistory
 from django_jobs.outcomes import Buried, Finished, Rescheduled
 
 VENDOR = os.environ["TEST_DATABASE"]
-on_postgresql = pytest.mark.skipif(VENDOR != "postgresql", reason="PostgreSQL only")
-on_sqlite = pytest.mark.skipif(VENDOR != "sqlite", reason="SQLite only")
 
 FAILURE = Failure(error_type="ValueError", message="no such invoice\nat all", traceback="Traceback …")
 

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -106,6 +107,16 @@ def test_a_payload_comes_back_as_it_went_in(statements, connection, session):
 
 
 # In the caller's transaction
+
+
+def test_time_goes_on_inside_a_long_transaction(statements, connection):
+    """``now()`` of PostgreSQL would stand still, and a job that is due would look scheduled."""
+    first, second = new_job(), new_job()
+    with transaction.atomic():
+        statements.enqueue(connection, first)
+        second = replace(second, run_at=timezone.now())
+        assert statements.enqueue(connection, second).status == "pending"
+    assert stored(first).created_at <= stored(second).run_at <= stored(second).created_at + SECOND
 
 
 def test_a_job_exists_if_the_transaction_commits(statements, connection):

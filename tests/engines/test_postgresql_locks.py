@@ -21,7 +21,6 @@ from .support import (
     finished,
     history,
     new_job,
-    on_postgresql,
     own_session,
     rescheduled,
     retry_lost,
@@ -30,7 +29,7 @@ from .support import (
     whereabouts,
 )
 
-pytestmark = [on_postgresql, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 NOW = timedelta(0)
 
@@ -40,7 +39,7 @@ def row_locked(job, table="django_jobs_job"):
     """As by somebody who edits the row in another session."""
     with another_connection() as connection:
         connection.execute(f"SELECT 1 FROM {table} WHERE id = %s FOR UPDATE", [job.id])
-        yield
+        yield connection.info.backend_pid
         connection.rollback()
 
 
@@ -62,6 +61,14 @@ def test_a_locked_outcome_is_busy_and_the_next_tick_settles_it(session):
         assert len(settle(session, *tick.busy).busy) == 1
     assert settle(session, *tick.busy).written == {locked.id: "succeeded"}
     assert whereabouts(locked.id) == ["history"]
+
+
+def test_the_session_that_locks_a_row_is_named(session):
+    JobFactory()
+    run = claim_one(session)
+    assert session.blocker(run.id) == ""
+    with row_locked(run) as pid:
+        assert f"pid {pid} " in session.blocker(run.id)
 
 
 def test_a_lost_run_is_told_from_a_busy_one(session):

@@ -19,7 +19,6 @@ from .support import (
     finished,
     history,
     in_threads,
-    on_postgresql,
     own_session,
     retry_lost,
     settle,
@@ -28,7 +27,7 @@ from .support import (
     whereabouts,
 )
 
-pytestmark = [on_postgresql, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 NOW = timedelta(0)
 REQUEST = ClaimRequest(queues=("default",), limit=10)

@@ -34,6 +34,8 @@ Exit codes: 0 stopped or drained; 1 wrong arguments or settings, or no usable da
 stuck in handlers that overran their time-out, so start a new process.
 """
 
+LONGEST_SECONDS = 366 * 24 * 3600
+
 
 class Command(BaseCommand):
     help = HELP
@@ -86,12 +88,13 @@ class Command(BaseCommand):
     def _options(self, options: dict[str, Any]) -> WorkerOptions:
         settings = get_settings()
         for name in ("drain_horizon", "shutdown_timeout"):
-            if options[name] is not None and options[name] < 0:
-                raise CommandError(f"--{name.replace('_', '-')} must be zero or more seconds.")
+            if options[name] is not None and not 0 <= options[name] <= LONGEST_SECONDS:
+                raise CommandError(f"--{name.replace('_', '-')} must be 0 to {LONGEST_SECONDS} seconds.")
         if options["drain_horizon"] and not options["drain"]:
             raise CommandError("--drain-horizon needs --drain.")
         try:
-            groups = parse_queues(options["queues"], options["concurrency"] or settings.concurrency)
+            concurrency = settings.concurrency if options["concurrency"] is None else options["concurrency"]
+            groups = parse_queues(options["queues"], concurrency)
         except DjangoJobsError as error:
             raise CommandError(str(error)) from error
         timeout = options["shutdown_timeout"]

@@ -1,0 +1,51 @@
+import pytest
+
+from tests.app.models import Mark
+from tests.process.command import WorkerCommand
+from tests.waiting import wait_for
+
+QUICK = {
+    "RETRY": {"base": 0.05, "cap": 0.2, "floor": 0},
+    "STAGE_EVERY": 0.1,
+    "RESCUE_EVERY": 0.2,
+    "LEASE": 2,
+}
+
+
+@pytest.fixture(autouse=True)
+def committed_data(transactional_db):
+    """Workers have connections of their own: they see what is committed."""
+
+
+@pytest.fixture
+def start_worker(tmp_path, committed_data):
+    workers = []
+
+    def start_worker(*arguments, wrapper=(), wait=True, **jobs_settings):
+        worker = WorkerCommand(tmp_path, *arguments, wrapper=wrapper, settings=QUICK | jobs_settings)
+        workers.append(worker)
+        return worker.wait_until_ready() if wait else worker
+
+    yield start_worker
+    for worker in workers:
+        worker.end()
+
+
+@pytest.fixture
+def gate(tmp_path):
+    """A file that ``hold`` jobs wait for; ``gate.touch()`` lets them go."""
+    return tmp_path / "gate"
+
+
+@pytest.fixture
+def wait_for_marks():
+    """Wait until these labels are among the marks; returns all, in order."""
+
+    def wait_for_marks(*labels, timeout=20):
+        def marks():
+            found = list(Mark.objects.order_by("pk").values_list("label", flat=True))
+            return found if set(labels) <= set(found) else None
+
+        return wait_for(marks, timeout, f"the marks {labels}")
+
+    return wait_for_marks

@@ -1,0 +1,16 @@
+"""The settings of a worker process that a test starts: ``TEST_DJANGO_JOBS`` is JSON that is put over DJANGO_JOBS."""
+
+import json
+import os
+
+from tests.settings import *  # noqa: F403
+from tests.settings import DJANGO_JOBS
+
+DJANGO_JOBS = DJANGO_JOBS | json.loads(os.environ.get("TEST_DJANGO_JOBS", "{}"))
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "loggers": {"django_jobs": {"level": "INFO", "handlers": ["console"]}},
+}

@@ -1,0 +1,146 @@
+"""Processes that vanish or stand still: their jobs run elsewhere, and what they write late does not count."""
+
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+from django.db import connections
+
+from django_jobs import get_job
+from django_jobs.models import DeadJob, Job, JobHistory
+from tests.app.jobs import hold, hold_delicate, mark, mark_atomic, nap, poison
+from tests.app.models import Mark
+from tests.waiting import wait_for
+
+CHAOS_SECONDS = float(os.environ.get("CHAOS_SECONDS", "8"))
+
+
+def lost_errors(info):
+    return [entry for entry in info.errors if entry["type"].endswith("WorkerLost")]
+
+
+def test_the_jobs_of_killed_processes_run_elsewhere_and_the_loss_is_on_record(start_worker, gate, wait_for_marks):
+    workers = [start_worker("--concurrency", "4") for _ in range(4)]
+    jobs = [hold.enqueue(label=f"{n}", until=str(gate)) for n in range(16)]
+    wait_for_marks(*(f"{n} started" for n in range(16)))
+    killed = {worker.pid for worker in workers[:2]}
+    for worker in workers[:2]:
+        worker.send(signal.SIGKILL)
+        worker.end()
+    first_start = {}
+    for label, pid in Mark.objects.order_by("pk").values_list("label", "pid"):
+        first_start.setdefault(label, pid)
+    gate.touch()
+    wait_for(lambda: not Job.objects.exists(), timeout=30)
+    for n, one in enumerate(jobs):
+        info = get_job(one.id)
+        was_killed = first_start[f"{n} started"] in killed
+        assert (info.status, info.attempts) == ("succeeded", 2 if was_killed else 1)
+        assert len(lost_errors(info)) == (1 if was_killed else 0)
+    assert not DeadJob.objects.exists()
+
+
+def test_a_delicate_job_of_a_killed_process_is_buried_not_repeated(start_worker, gate, wait_for_marks):
+    doomed = start_worker()
+    enqueued = hold_delicate.enqueue(label="delicate", until=str(gate))
+    wait_for_marks("delicate started")
+    doomed.send(signal.SIGKILL)
+    start_worker()
+    wait_for(lambda: get_job(enqueued.id).status == "dead", timeout=20)
+    assert get_job(enqueued.id).reason == "worker_lost"
+    assert Mark.objects.count() == 1
+
+
+def test_a_job_that_kills_its_process_ends_as_dead_and_its_neighbours_survive(start_worker, wait_for_marks):
+    poisoned = poison.enqueue(label="poison")
+    innocents = [nap.enqueue(label=f"{n}", seconds=0.5) for n in range(4)]
+    for _ in range(2):
+        start_worker("--concurrency", "5", wait=False).wait(30)
+    start_worker("--concurrency", "5")
+    wait_for(lambda: get_job(poisoned.id).status == "dead", timeout=20)
+    info = get_job(poisoned.id)
+    assert (info.reason, info.attempts, Mark.objects.filter(label="poison").count()) == ("worker_lost", 2, 2)
+    wait_for(lambda: all(get_job(one.id).status == "succeeded" for one in innocents), timeout=20)
+
+
+def test_a_process_that_stood_still_past_its_lease_changes_nothing_afterwards(start_worker, gate, wait_for_marks):
+    frozen = start_worker("--concurrency", "1")
+    enqueued = hold.enqueue(label="a", until=str(gate))
+    wait_for_marks("a started")
+    frozen.send(signal.SIGSTOP)
+    other = start_worker("--concurrency", "1")
+    wait_for(lambda: Mark.objects.filter(label="a started").count() == 2, timeout=20)
+    gate.touch()
+    wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+    frozen.send(signal.SIGCONT)
+    wait_for(lambda: Mark.objects.filter(label="a ended").count() == 2)
+    frozen.wait_for_output("the lease is lost")
+    for worker in (frozen, other):
+        worker.stop()
+        assert worker.wait() == 0, worker.output
+    info = get_job(enqueued.id)
+    assert (info.status, info.result, JobHistory.objects.count()) == ("succeeded", 2, 1)
+
+
+class Troublemaker(threading.Thread):
+    """Kills, stops, freezes and replaces workers."""
+
+    def __init__(self, start_worker):
+        super().__init__(name="troublemaker")
+        self.start_worker = start_worker
+        self.workers = []
+        self.end = time.monotonic() + CHAOS_SECONDS
+        self.error = None
+
+    def run(self):
+        try:
+            while time.monotonic() < self.end:
+                self.make_trouble()
+                time.sleep(0.5)
+        except BaseException as error:
+            self.error = error
+        finally:
+            connections.close_all()
+
+    def make_trouble(self):
+        number = random.randrange(len(self.workers))
+        worker = self.workers[number]
+        match random.choice(["term", "term twice", "kill", "freeze"]):
+            case "term":
+                worker.send(signal.SIGTERM)
+            case "term twice":
+                worker.stop_at_once()
+            case "kill":
+                worker.send(signal.SIGKILL)
+            case "freeze":
+                worker.send(signal.SIGSTOP)
+                time.sleep(2.5)
+                worker.send(signal.SIGCONT)
+                return
+        worker.wait(40)
+        self.workers[number] = self.start_worker("--concurrency", "4")
+
+
+@pytest.mark.parametrize("handle", [mark, mark_atomic], ids=lambda handle: handle.job_type.name)
+def test_chaos_loses_nothing_and_repeats_only_what_lost_its_lease(start_worker, handle):
+    trouble = Troublemaker(start_worker)
+    trouble.workers = [start_worker("--concurrency", "4") for _ in range(3)]
+    trouble.start()
+    ids = []
+    while trouble.is_alive():
+        batch = [{"label": str(len(ids) + n)} for n in range(20)]
+        ids += [one.id for one in handle.using(max_attempts=1000).enqueue_many(batch)]
+        trouble.join(0.05)
+    assert trouble.error is None
+    wait_for(lambda: not Job.objects.exists(), timeout=60, message="all jobs to end")
+    assert not DeadJob.objects.exists()
+    runs = {}
+    for label in Mark.objects.values_list("label", flat=True):
+        runs[int(label)] = runs.get(int(label), 0) + 1
+    for n, id in enumerate(ids):
+        info = get_job(id)
+        assert info.status == "succeeded"
+        assert runs[n] == 1 or (runs[n] <= 1 + len(lost_errors(info)) and handle is mark)

@@ -1,0 +1,44 @@
+"""Having the app installed starts nothing: no thread, no connection."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.process.command import ROOT, environment
+
+REPORT = """
+import sys, threading
+import django
+from django.core.management import call_command
+from django.db import connections
+django.setup()
+import django_jobs.handle, django_jobs.worker.process
+for command in sys.argv[1:]:
+    call_command(command, verbosity=0)
+print([thread.name for thread in threading.enumerate()])
+print([wrapper.alias for wrapper in connections.all(initialized_only=True) if wrapper.connection is not None])
+"""
+
+
+def report(*commands):
+    ended = subprocess.run(
+        [sys.executable, "-W", "error", "-c", REPORT, *commands],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.splitlines()
+
+
+@pytest.mark.parametrize("command", [(), ("check",), ("check", "check")], ids=["setup", "check", "check twice"])
+def test_importing_and_checking_start_no_thread_and_open_no_connection(command):
+    assert report(*command) == ["['MainThread']", "[]"]
+
+
+def test_migrating_starts_no_thread():
+    assert report("migrate")[0] == "['MainThread']"

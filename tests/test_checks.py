@@ -1,0 +1,242 @@
+"""The system checks: what they report, that they say what to do, and that they connect to nothing unasked."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from django.core.checks import Error, Tags, run_checks
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection, connections, router
+from django.db.utils import ConnectionHandler
+
+from django_jobs import checks, job
+from django_jobs.registry import Registry
+from tests.operations.support import VENDOR, on_postgresql, on_sqlite
+
+
+def found(**options):
+    return {message.id: message for message in run_checks(tags=[checks.TAG], **options)}
+
+
+def text(message):
+    return f"{message.msg} {message.hint}"
+
+
+@pytest.fixture
+def django_jobs(settings):
+    def change(**values):
+        settings.DJANGO_JOBS = {"QUEUES": ["default", "urgent", "bulk"], **values}
+
+    return change
+
+
+def test_the_test_settings_are_in_order():
+    assert found() == {}
+
+
+def test_every_message_is_of_this_app_and_says_what_to_do(django_jobs):
+    django_jobs(DATABASE="nowhere", HARMLESS_ALIASES=["cache"])
+    messages = found()
+    assert set(messages) == {"django_jobs.E003", "django_jobs.W003"}
+    assert all(message.hint for message in messages.values())
+
+
+def test_wrong_settings_are_reported_once_with_every_fault(django_jobs):
+    django_jobs(CONCURENCY=5, LEASE="soon")
+    messages = found(databases=["default"])
+    assert set(messages) == {"django_jobs.E001"}
+    assert "Did you mean 'CONCURRENCY'" in messages["django_jobs.E001"].msg
+    assert "LEASE" in messages["django_jobs.E001"].msg
+
+
+@pytest.mark.parametrize("value", [None, [], 5], ids=repr)
+def test_a_setting_that_is_no_dict_is_reported(settings, value):
+    settings.DJANGO_JOBS = value
+    assert "must be a dict" in found()["django_jobs.E001"].msg
+
+
+def test_an_unknown_alias_names_the_nearest_and_all(django_jobs):
+    django_jobs(DATABASE="defualt")
+    message = found(databases=["default", "other"])["django_jobs.E003"]
+    assert "Did you mean 'default'" in message.msg
+    assert "default, other" in message.hint
+
+
+def test_an_unknown_harmless_alias_names_the_nearest(django_jobs):
+    django_jobs(HARMLESS_ALIASES=["othr"])
+    assert "Did you mean 'other'" in found()["django_jobs.W003"].msg
+
+
+def test_an_unsupported_vendor_is_an_error(monkeypatch):
+    monkeypatch.setattr(connection, "vendor", "mysql", raising=False)
+    message = found()["django_jobs.E002"]
+    assert "mysql; jobs can live in PostgreSQL or SQLite" in message.msg
+    assert "DATABASE" in message.hint
+
+
+@on_sqlite
+@pytest.mark.parametrize("mode", [None, "DEFERRED", "exclusive"])
+def test_sqlite_without_immediate_transactions_is_warned_of(monkeypatch, mode):
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "transaction_mode", mode)
+    message = found()["django_jobs.W001"]
+    assert "['OPTIONS']['transaction_mode'] = 'IMMEDIATE'" in message.hint
+
+
+@on_sqlite
+def test_immediate_may_be_in_lower_case(monkeypatch):
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "transaction_mode", "immediate")
+    assert found() == {}
+
+
+@on_postgresql
+def test_psycopg_2_is_an_error(monkeypatch):
+    monkeypatch.setattr("django.db.backends.postgresql.psycopg_any.is_psycopg3", False)
+    message = found()["django_jobs.E005"]
+    assert "psycopg2" in message.msg
+    assert "pip install" in message.hint
+
+
+def test_a_missing_driver_is_an_error(monkeypatch):
+    def fail(*_):
+        raise ImproperlyConfigured("Error loading psycopg2 or psycopg module")
+
+    monkeypatch.setattr(ConnectionHandler, "__getitem__", fail)
+    assert "Error loading psycopg2" in found(databases=["default"])["django_jobs.E005"].msg
+
+
+def test_jobs_kept_elsewhere_need_the_router(django_jobs, settings):
+    django_jobs(DATABASE="other")
+    message = found()["django_jobs.E004"]
+    assert "sends jobs to 'default'" in message.msg
+    assert "django_jobs.routers.JobsRouter" in message.hint
+
+
+@pytest.fixture
+def routers(monkeypatch):
+    def use(*routers):
+        monkeypatch.setattr(router, "routers", list(routers))
+
+    return use
+
+
+def test_jobs_kept_elsewhere_with_the_router_are_in_order(django_jobs, routers):
+    from django_jobs.routers import JobsRouter
+
+    django_jobs(DATABASE="other")
+    routers(JobsRouter())
+    assert found() == {}
+
+
+def test_a_router_that_sends_jobs_elsewhere_is_an_error(routers):
+    class Everything:
+        def db_for_write(self, model, **hints):
+            return "other"
+
+    routers(Everything())
+    assert "sends jobs to 'other'" in found()["django_jobs.E004"].msg
+
+
+def test_a_router_that_keeps_the_tables_from_being_made_is_an_error(routers):
+    class Nothing:
+        def allow_migrate(self, db, app_label, **hints):
+            return False
+
+    routers(Nothing())
+    assert "does not let their tables be made" in found()["django_jobs.E004"].msg
+
+
+def test_a_job_type_of_an_undeclared_queue_is_an_error(monkeypatch):
+    made = Registry()
+    monkeypatch.setattr("django_jobs.handle.registry", made)
+    monkeypatch.setattr(checks, "registry", made)
+
+    @job("fine")
+    def fine(): ...
+
+    @job("lost", queue="urgnt")
+    def lost(): ...
+
+    message = found()["django_jobs.E006"]
+    assert "'lost': Queue 'urgnt' is not declared. Did you mean 'urgent'?" in message.msg
+
+
+def test_without_time_zones_is_an_error(settings):
+    settings.USE_TZ = False
+    assert "USE_TZ = True" in found()["django_jobs.E008"].hint
+
+
+@on_postgresql
+@pytest.mark.django_db
+@pytest.mark.parametrize("value", ["on", "local", "off"])
+def test_synchronous_commit_off_is_warned_of(value):
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET synchronous_commit = {value}")
+    messages = found(databases=["default"])
+    with connection.cursor() as cursor:
+        cursor.execute("RESET synchronous_commit")
+    assert set(messages) == ({"django_jobs.W002"} if value == "off" else set())
+    if value == "off":
+        assert "ALTER ROLE" in messages["django_jobs.W002"].hint
+
+
+@on_postgresql
+@pytest.mark.django_db(transaction=True)
+def test_an_old_server_is_an_error(monkeypatch):
+    connection.close()
+    monkeypatch.setattr(connection.features, "minimum_database_version", (99,))
+    monkeypatch.setattr("django.db.backends.base.base.RAN_DB_VERSION_CHECK", set())
+    message = found(databases=["default"])["django_jobs.E007"]
+    assert isinstance(message, Error)
+    assert "99 or later is required" in message.msg
+
+
+def test_what_connects_is_tagged_database_and_looks_only_where_it_is_told():
+    assert Tags.database in checks.check_server.tags
+    for databases in (None, [], ["other"]):
+        assert checks.check_server(app_configs=None, databases=databases) == []
+
+
+def test_no_check_connects_without_being_asked():
+    """Without the database mark, pytest-django refuses every connection."""
+    assert connections["default"] is not None
+    run_checks(tags=[checks.TAG])
+    run_checks()
+    for check in (checks.check_aliases, checks.check_backend, checks.check_router):
+        assert check(app_configs=None, databases=["default", "other"]) == []
+
+
+SCRIPT = """
+import threading
+import django
+django.setup()
+from django.core.management import call_command
+from django.db import connections
+call_command("check")
+assert threading.enumerate() == [threading.main_thread()], threading.enumerate()
+assert all(c.connection is None for c in connections.all(initialized_only=True))
+"""
+
+
+@pytest.mark.parametrize("database", ["postgresql", "sqlite"])
+def test_setting_up_and_checking_starts_no_thread_and_connects_to_nothing(database, tmp_path):
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "tests.settings",
+        "TEST_DATABASE": database,
+        "DATABASE_URL": "postgresql://nobody@127.0.0.1:9/nowhere",
+        "TEST_SQLITE_DIR": str(tmp_path / "missing"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=environment, check=False, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_importing_the_checks_reads_no_settings():
+    script = "import django_jobs.exceptions, django_jobs; import sys; assert 'django_jobs.models' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_database_of_this_run_is_the_one_meant():
+    assert connection.vendor == VENDOR

@@ -1,0 +1,238 @@
+"""Leases: renewed as long as the process lives, rescued when it does not."""
+
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from django_jobs import RunningJob, cancel, get_job
+from django_jobs.engines import open_session
+from django_jobs.engines.protocol import EngineConfig, EngineUnavailable
+from django_jobs.models import DeadJob, Job, Worker
+from tests.factories import JobFactory
+from tests.waiting import wait_for
+from tests.worker.embedded import drain, running_worker
+
+
+@pytest.fixture(autouse=True)
+def short_leases(configure):
+    configure(LEASE=1)
+
+
+@pytest.fixture
+def runs():
+    return []
+
+
+def test_a_run_of_several_leases_runs_once_although_others_look_for_work(job, runs):
+    release = threading.Event()
+
+    @job("long")
+    def long(run: RunningJob):
+        runs.append(run.attempt)
+        release.wait(3.5)
+
+    enqueued = long.enqueue()
+    with running_worker(), running_worker(), running_worker():
+        wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+    assert runs == [1]
+
+
+def test_an_async_handler_that_blocks_the_event_loop_runs_once_and_is_named_in_a_warning(job, runs, caplog):
+    @job("blocks_the_loop")
+    async def blocks_the_loop(run: RunningJob):
+        runs.append(run.attempt)
+        time.sleep(4)  # noqa: ASYNC251 - the very mistake that is looked for
+
+    enqueued = blocks_the_loop.enqueue()
+    with running_worker(), running_worker():
+        wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+    assert runs == [1]
+    assert "event loop has been blocked" in caplog.text
+    assert "(blocks_the_loop)" in caplog.text
+
+
+def test_a_busy_thread_does_not_cost_other_runs_their_leases(job, runs):
+    end = time.monotonic() + 3
+
+    @job("burns")
+    def burns(run: RunningJob):
+        runs.append(run.attempt)
+        while time.monotonic() < end:
+            pass
+
+    burns.enqueue_many({} for _ in range(4))
+    with running_worker(concurrency=4), running_worker():
+        wait_for(lambda: not Job.objects.exists(), timeout=30)
+    assert runs == [1, 1, 1, 1]
+
+
+def test_the_jobs_of_a_dead_worker_run_elsewhere_with_the_loss_on_record(job):
+    @job("lost")
+    def lost(run: RunningJob):
+        return run.attempt
+
+    row = JobFactory(type="lost", lapsed=True, attempts=1, locked_by="dead-worker")
+    with running_worker():
+        wait_for(lambda: get_job(row.id).status == "succeeded")
+    info = get_job(row.id)
+    assert (info.result, info.attempts) == (2, 2)
+    (entry,) = info.errors
+    assert entry["type"] == "django_jobs.exceptions.WorkerLost"
+    assert "dead-worker" in entry["message"]
+    assert entry["attempt"] == 1
+
+
+def test_a_lost_run_without_attempts_left_is_dead_as_worker_lost(job):
+    @job("lost")
+    def lost():
+        raise AssertionError("must not run again")
+
+    row = JobFactory(type="lost", lapsed=True, attempts=3, max_attempts=3)
+    with running_worker():
+        wait_for(lambda: get_job(row.id).status == "dead")
+    dead = DeadJob.objects.get()
+    assert (dead.reason, dead.error_type) == ("worker_lost", "django_jobs.exceptions.WorkerLost")
+
+
+def test_on_lost_bury_buries_at_the_first_loss(job):
+    @job("delicate", on_lost="bury")
+    def delicate():
+        raise AssertionError("must not run again")
+
+    row = JobFactory(type="delicate", lapsed=True)
+    with running_worker():
+        wait_for(lambda: get_job(row.id).status == "dead")
+    assert get_job(row.id).reason == "worker_lost"
+
+
+def test_lost_jobs_of_a_type_this_build_does_not_know_are_rescued_not_buried():
+    row = JobFactory(type="of_another_build", lapsed=True, attempts=1)
+    with running_worker(queues="urgent"):
+        wait_for(lambda: Job.objects.get(pk=row.id).status != "processing")
+    assert Job.objects.get(pk=row.id).lost_runs == 1
+
+
+def test_a_cancelled_run_that_is_lost_ends_as_cancelled(job):
+    row = JobFactory(type="whatever", lapsed=True, cancel_requested_at=timezone.now())
+    with running_worker(queues="urgent"):
+        wait_for(lambda: get_job(row.id).status == "cancelled")
+
+
+def test_rescue_does_not_ask_the_register_of_workers():
+    row = JobFactory(type="whatever", lapsed=True, locked_by="alive-they-say")
+    Worker.objects.create(id="alive-they-say", host="h", pid=1, queues=[], version="0")
+    with running_worker(queues="urgent"):
+        wait_for(lambda: Job.objects.get(pk=row.id).status != "processing")
+
+
+def test_a_late_outcome_of_a_lost_lease_changes_nothing(job, caplog):
+    release, started = threading.Event(), threading.Event()
+
+    @job("slow")
+    def slow(run: RunningJob):
+        if run.attempt == 1:
+            started.set()
+            assert release.wait(30)
+        return run.attempt
+
+    enqueued = slow.enqueue()
+    with running_worker() as first:
+        assert started.wait(10)
+        first.process.held.snapshot = list  # It renews nothing any more, as if it were cut off.
+        with running_worker():
+            wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+        release.set()
+        wait_for(lambda: "changed nothing" in caplog.text)
+    assert get_job(enqueued.id).result == 2
+
+
+def test_a_renewal_that_fails_is_tried_again_before_the_lease_runs_out(job, runs, configure, monkeypatch):
+    configure(LEASE=3)
+    failures = []
+    config = EngineConfig(alias="default")
+    session_type = type(open_session(config))
+    real = session_type.renew
+
+    def renew(self, leases):
+        if len(failures) < 2:
+            failures.append(1)
+            raise EngineUnavailable("not now")
+        return real(self, leases)
+
+    monkeypatch.setattr(session_type, "renew", renew)
+    release = threading.Event()
+
+    @job("long")
+    def long(run: RunningJob):
+        runs.append(run.attempt)
+        release.wait(5)
+
+    enqueued = long.enqueue()
+    with running_worker(), running_worker():
+        wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+    assert len(failures) == 2
+    assert runs == [1]
+
+
+@pytest.mark.parametrize("how", ["return", "raise", "retry", "snooze", "cancel", "bury", "timeout"])
+def test_cancel_while_running_meets_every_ending(job, how):
+    from django_jobs import Bury, Cancel, Retry, Snooze
+
+    started, release = threading.Event(), threading.Event()
+    endings = {
+        "raise": ValueError("x"),
+        "retry": Retry(after=timedelta(0)),
+        "snooze": Snooze(for_=timedelta(0)),
+        "cancel": Cancel("x"),
+        "bury": Bury("x"),
+    }
+
+    @job("ends", timeout=1 if how == "timeout" else None)
+    def ends():
+        started.set()
+        assert release.wait(30)
+        if how in endings:
+            raise endings[how]
+        return "done"
+
+    enqueued = ends.enqueue()
+    with running_worker() as worker:
+        assert started.wait(10)
+        assert cancel(enqueued.id) == "requested"
+        assert cancel(enqueued.id) == "requested"
+        if how != "timeout":
+            release.set()
+        wait_for(lambda: get_job(enqueued.id).finished_at)
+        assert worker.alive
+        release.set()
+    expected = "succeeded" if how == "return" else "cancelled"
+    assert get_job(enqueued.id).status == expected
+    assert cancel(enqueued.id) == ("too_late" if how == "return" else "cancelled")
+    assert not Job.objects.exists()
+
+
+def test_cancelling_around_the_moment_of_the_return_ends_in_a_documented_state(job):
+    @job("noop")
+    def noop():
+        pass
+
+    ids = []
+    with running_worker():
+        for _ in range(200):
+            ids.append(noop.enqueue().id)
+            cancel(ids[-1])
+        wait_for(lambda: not Job.objects.exists())
+    assert {get_job(id).status for id in ids} <= {"succeeded", "cancelled"}
+
+
+def test_a_drain_outlives_a_rescue(job):
+    @job("lost")
+    def lost():
+        return "rescued"
+
+    row = JobFactory(type="lost", lapsed=True)
+    drain()
+    assert get_job(row.id).result == "rescued"
