@@ -32,11 +32,24 @@ class Counts:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: dict[Key, Count] = {}
+        self._minute = clock.now()
+        self._minute_until = 0.0
 
     def add(self, queue: str, type_name: str, outcome: str, duration_ms: int) -> None:
-        minute = clock.now().replace(second=0, microsecond=0)
+        key = (self._this_minute(), queue, type_name, outcome)
         with self._lock:
-            self._counts.setdefault((minute, queue, type_name, outcome), Count()).add(duration_ms)
+            count = self._counts.get(key)
+            if count is None:
+                count = self._counts[key] = Count()
+            count.add(duration_ms)
+
+    def _this_minute(self) -> datetime:
+        now = clock.monotonic()
+        if now >= self._minute_until:
+            instant = clock.now()
+            self._minute = instant.replace(second=0, microsecond=0)
+            self._minute_until = now + 60 - instant.second - instant.microsecond / 1e6
+        return self._minute
 
     def snapshot(self) -> dict[Key, Count]:
         with self._lock:

@@ -119,7 +119,7 @@ class Signature:
 
     def _dumped(self, fields: dict[str, Any]) -> bytes:
         try:
-            text = self._dump(fields, warnings="error")
+            text = self._dump(fields, warnings="error" if self._shape.checked else False)
         except Exception as error:  # noqa: BLE001
             raise self._invalid(self._blame(fields, error)) from None
         if (self._shape.floats or self._shape.checked) and _EXPONENT.search(text):

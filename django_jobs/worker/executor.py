@@ -29,7 +29,7 @@ from django_jobs.payload import UndecodablePayload
 from django_jobs.storable import clean_json
 
 from .endings import HAND_BACK_DELAY, failed, handed_back, succeeded, timed_out, undecodable, untaken
-from .hygiene import close_connections, leftovers, tidy_connections
+from .hygiene import clean_up, close_connections, tidy_connections
 from .logs import get_logger
 from .running import Run, RunningJob
 
@@ -51,9 +51,14 @@ class Executor:
         self._milliseconds = milliseconds
         self._pause = pause
 
-    def run(self, run: Run) -> Ended:
-        """Run a ``def`` handler in this thread. None: the lease is lost, there is nothing to write. Never raises."""
+    def run(self, run: Run, *, rested: bool) -> Ended:
+        """Run a ``def`` handler in this thread. None: the lease is lost, there is nothing to write. Never raises.
+
+        ``rested``: the thread has been idle, so its connections may have gone stale.
+        """
         try:
+            if rested:
+                tidy_connections()
             return Context().run(self._run_here, run)
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises ends its job, not this thread
             return _ending(run, error)
@@ -62,16 +67,15 @@ class Executor:
         call = _prepared(run)
         if not callable(call):
             return call
-        tidy_connections()
         try:
             if run.job_type is not None and run.job_type.atomic:
                 return self._run_atomic(run, call)
             result = call()
-            _refuse(leftovers())
+            _refuse(clean_up())
             return succeeded(run, result)
-        finally:
-            leftovers()
-            tidy_connections()
+        except BaseException:
+            clean_up()
+            raise
 
     async def run_async(self, run: Run) -> Ended:
         """Run an ``async def`` handler, in a task that was given an empty context. Never raises."""
@@ -110,6 +114,8 @@ class Executor:
                 logger.exception("Job %s (%s) is done, but a hook after its commit failed.", run.job.id, run.job.type)
             elif not completed or not self._has_committed(run):
                 raise
+        if left := clean_up():
+            logger.warning("Job %s (%s) is done, but its handler returned with %s.", run.job.id, run.job.type, left)
         return Settled(job_id=run.job.id, token=run.job.token, duration_ms=run.duration_ms)
 
     def _complete(self, run: Run, result: object) -> None:
@@ -179,7 +185,7 @@ async def _left_in_thread(context: Any) -> str:
     if thread is None:
         return ""
     with suppress(TimeoutError):
-        return await asyncio.wait_for(asyncio.wrap_future(thread.submit(leftovers)), LEFTOVERS_SECONDS)
+        return await asyncio.wait_for(asyncio.wrap_future(thread.submit(clean_up)), LEFTOVERS_SECONDS)
     return ""
 
 

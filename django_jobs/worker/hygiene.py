@@ -12,8 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 def tidy_connections() -> None:
     """Close what is unusable or past CONN_MAX_AGE, and give pooled connections back. For the thread that calls."""
     for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:
-            _tidy(connection)
+        _tidy(connection)
 
 
 def _tidy(connection: BaseDatabaseWrapper) -> None:
@@ -28,16 +27,19 @@ def close_connections() -> None:
         connection.close()
 
 
-def leftovers() -> str:
-    """What a handler left behind on this thread's connections, in words; empty if nothing. Cleans it up.
+def clean_up() -> str:
+    """After a run: what its handler left behind on this thread's connections, in words; empty if nothing.
 
-    A connection with an open transaction is thrown away: what was written on it is rolled back by the server.
+    A connection with an open transaction is thrown away: what was written on it is rolled back by the server. The others
+    are tidied.
     """
     found = []
     for connection in connections.all(initialized_only=True):
         if left := _left_open(connection):
             found.append(f"{left} on {connection.alias!r}")
             _discard(connection)
+        else:
+            _tidy(connection)
     return " and ".join(found)
 
 

@@ -46,9 +46,9 @@ class Threads:
     def _serve(self) -> None:
         while (work := self._work.get()) is not None:
             slots, run = work
-            following: Run | None = run
+            following = self._following(slots, run, self._executor.run(run, rested=True))
             while following is not None:
                 run = following
-                following = self._following(slots, run, self._executor.run(run))
+                following = self._following(slots, run, self._executor.run(run, rested=False))
             self._idle.release()
         close_connections()

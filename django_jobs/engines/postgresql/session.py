@@ -283,10 +283,13 @@ class PostgresqlSession:
         return bool(locked)
 
     def get_up(self) -> None:
+        with self._available() as connection:
+            self._release_locks(connection)
+
+    def _release_locks(self, connection: Connection) -> None:
         if self._lying:
-            with self._available() as connection:
-                connection.execute("SELECT pg_advisory_unlock_all()")
-                self._lying = False
+            self._lying = False
+            connection.execute("SELECT pg_advisory_unlock_all()")
 
     def unfinished_writers(self) -> frozenset[int]:
         with self._available() as connection:
