@@ -30,8 +30,8 @@ def close_connections() -> None:
 def clean_up() -> str:
     """After a run: what its handler left behind on this thread's connections, in words; empty if nothing.
 
-    A connection with an open transaction is thrown away: what was written on it is rolled back by the server. The others
-    are tidied.
+    A connection with an open transaction is thrown away: what was written on it is rolled back by the server. The
+    others are tidied.
     """
     found = []
     for connection in connections.all(initialized_only=True):
