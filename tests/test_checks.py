@@ -15,8 +15,9 @@ from django_jobs.registry import Registry
 from tests.operations.support import VENDOR, on_postgresql, on_sqlite
 
 
-def found(**options):
-    return {message.id: message for message in run_checks(tags=[checks.TAG], **options)}
+def found(databases=None):
+    messages = [*run_checks(tags=[checks.TAG]), *checks.check_server(app_configs=None, databases=databases)]
+    return {message.id: message for message in messages}
 
 
 def text(message):
@@ -201,7 +202,6 @@ def test_no_check_connects_without_being_asked():
     """Without the database mark, pytest-django refuses every connection."""
     assert connections["default"] is not None
     run_checks(tags=[checks.TAG])
-    run_checks()
     for check in (checks.check_aliases, checks.check_backend, checks.check_router):
         assert check(app_configs=None, databases=["default", "other"]) == []
 
@@ -210,9 +210,9 @@ SCRIPT = """
 import threading
 import django
 django.setup()
-from django.core.management import call_command
+from django.core.checks import run_checks
 from django.db import connections
-call_command("check")
+assert run_checks(tags=["django_jobs"]) == []
 assert threading.enumerate() == [threading.main_thread()], threading.enumerate()
 assert all(c.connection is None for c in connections.all(initialized_only=True))
 """

@@ -30,7 +30,7 @@ from .poke import Poke
 from .reporting import final_status, log_run
 from .running import Run
 from .slots import Slots
-from .wake import Sleeper
+from .wake import LINGER, Sleeper
 
 logger = get_logger("django_jobs.worker")
 
@@ -87,6 +87,7 @@ class Loop:
         self._next_progress = 0.0
         self._next_wake = 0.0
         self._rotation = 0
+        self._fruitless = 0
 
     # From other threads
 
@@ -97,6 +98,11 @@ class Loop:
     def stop(self) -> None:
         """Ask to end: first gracefully, a second time at once. Safe in a signal handler."""
         self._stop_asked += 1
+        self.poke.poke()
+
+    def look_everywhere(self) -> None:
+        """Jobs have become ready: suspects among them are found only by a claim that has their queue in front."""
+        self._fruitless = 0
         self.poke.poke()
 
     # The loop
@@ -198,6 +204,8 @@ class Loop:
             if held is None:
                 continue
             run = held[1]
+            if run.job.lost_runs:
+                self._fruitless = -1
             if (outcome.job_id, outcome.token) in lost:
                 self._lost(run)
             else:
@@ -224,12 +232,15 @@ class Loop:
     def _plan(self, claims: Sequence[ClaimRequest], tick: Tick) -> None:
         """Decide how long to wait for an event."""
         full = any(len(jobs) == claim.limit for claim, jobs in zip(claims, tick.jobs, strict=True))
+        self._fruitless = 0 if any(tick.jobs) else self._fruitless + bool(claims)
         if (self._unsettled and not tick.busy) or (full and any(group.has_free for group in self.groups)):
             self._wait = 0.0
         elif self.drain is not None:
             self._wait = DRAIN_POLL
         else:
             self._wait = self._sleep(found=any(tick.jobs))
+        if claims and self._fruitless < max(len(group.queues) for group in self.groups):
+            self._wait = min(self._wait, LINGER[0])
         if tick.busy:
             self._wait = min(max(self._wait, FIRST_BACKOFF), 1.0)
 
@@ -273,6 +284,7 @@ class Loop:
         try:
             wanted = self.session.take_notification()
             if wanted:
+                self._fruitless = 0
                 self.sleeper.get_up()
                 self._pass_on(group for group in self.groups if not group.has_free)
         except EngineUnavailable as error:

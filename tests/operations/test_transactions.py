@@ -14,6 +14,10 @@ from tests.operations.handlers import note
 from tests.operations.support import committing, on_postgresql, seen_elsewhere, texts
 
 
+# Django 6.1 renamed it.
+create_savepoint = getattr(transaction, "savepoint_create", None) or transaction.savepoint
+
+
 class Abort(Exception):
     pass
 
@@ -75,7 +79,7 @@ def test_a_released_savepoint_shares_the_fate_of_the_block_around_it():
 @committing
 def test_a_manual_savepoint_is_respected():
     with transaction.atomic():
-        savepoint = transaction.savepoint()
+        savepoint = create_savepoint()
         note.enqueue(text="a")
         transaction.savepoint_rollback(savepoint)
         note.enqueue(text="b")

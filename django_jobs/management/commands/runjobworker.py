@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connections
 from django.db.migrations.executor import MigrationExecutor
+from django.utils.connection import ConnectionDoesNotExist
 
 from django_jobs.conf import get_settings
 from django_jobs.exceptions import ConfigurationError, DjangoJobsError
@@ -74,6 +75,8 @@ class Command(BaseCommand):
             worker = WorkerProcess(self._options(options))
         except ConfigurationError as error:
             raise CommandError(str(error)) from error
+        except ConnectionDoesNotExist as error:
+            raise CommandError(f"DJANGO_JOBS['DATABASE'] names no alias of DATABASES: {error}") from error
         self._check_database()
         if options["verbosity"]:
             self._say_hello(worker)
