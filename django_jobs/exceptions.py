@@ -10,7 +10,10 @@ DjangoJobsError
 │   ├── SeparateTransactions    the job and the data could not commit together
 │   └── IdempotencyConflict     the same key with another payload
 ├── JobNotFound                 no job, dead job or history row has this id
-└── LeaseLost                   this run may no longer write; another may be running
+├── LeaseLost                   this run may no longer write; another may be running
+├── RunTimedOut                 recorded for a run that overran its time-out
+├── WorkerLost                  recorded for a run whose process went silent
+└── TransactionLeftOpen         recorded for a handler that left a transaction open, aborted or rolled back
 
 Ending                          raised by a handler, never an error of this package
 ├── Retry                       again later, the attempt counts
@@ -103,8 +106,8 @@ class Retry(Ending):
 class Snooze(Ending):
     """Run again after ``for_``; the attempt is refunded, so a job may snooze for ever."""
 
-    def __init__(self, *, for_: timedelta, reason: str = "") -> None:
-        super().__init__(reason)
+    def __init__(self, for_: timedelta) -> None:
+        super().__init__(f"for {for_}")
         self.for_ = for_
 
 

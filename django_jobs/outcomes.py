@@ -17,6 +17,8 @@ BuriedReason = Literal[
     "exhausted", "buried_by_handler", "worker_lost", "timeout", "no_handler", "bad_payload", "unrecordable"
 ]
 
+Why = Literal["failed", "snoozed", "handed_back", "untaken", "lost"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
@@ -35,18 +37,21 @@ class Finished:
 class Rescheduled:
     """Back to ``scheduled``, ``delay`` from now by the database's clock.
 
-    ``refund``: the attempt does not count. ``lost``: the run vanished, so the job is a suspect from now on.
-    ``untaken``: no handler or payload fitted; the first such time is noted on the job.
+    ``why``: ``failed`` and ``lost`` cost the attempt, the others refund it. A ``lost`` run vanished, so the
+    job is a suspect from now on. ``untaken``: no handler or payload fitted this build; the first such time is
+    noted on the job, until a build takes it.
     """
 
     job_id: UUID
     token: int
     delay: timedelta
+    why: Why = "failed"
     duration_ms: int = 0
     failure: Failure | None = None
-    refund: bool = False
-    lost: bool = False
-    untaken: bool = False
+
+    @property
+    def refund(self) -> bool:
+        return self.why in ("snoozed", "handed_back", "untaken")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

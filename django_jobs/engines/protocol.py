@@ -31,6 +31,10 @@ class EngineUnavailable(DjangoJobsError):
     """The database did not do it this time. Nothing is known to be wrong with the request."""
 
 
+class NoPartition(DjangoJobsError):
+    """The history has no partition for today, so a job could not be completed. Make it and run the job again."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
     """``worker`` names the process in the rows it leases; new at each process start."""
@@ -218,7 +222,7 @@ class Statements(Protocol):
         result: Any,
         metrics: Any,
     ) -> bool:
-        """The last statement of an ``atomic=True`` run. False: the lease is lost, roll back."""
+        """The last statement of an ``atomic=True`` run. False: the lease is lost, roll back. May raise NoPartition."""
         ...
 
     def requeue_dead(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django_jobs.engines.protocol import Judge, Session
-from django_jobs.worker.logs import get_logger
+from django_jobs.logs import get_logger
 
 logger = get_logger("django_jobs.maintenance")
 

@@ -16,7 +16,7 @@ from django.db import connections
 
 from django_jobs import clock
 from django_jobs.engines.protocol import EngineUnavailable, Session
-from django_jobs.worker.logs import get_logger
+from django_jobs.logs import get_logger
 
 logger = get_logger("django_jobs.maintenance")
 

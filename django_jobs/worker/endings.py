@@ -11,12 +11,12 @@ from django_jobs.engines.protocol import ClaimedJob, ExpiredLease
 from django_jobs.exceptions import Bury, Cancel, Retry, RunTimedOut, Snooze, WorkerLost
 from django_jobs.failure import Failure
 from django_jobs.fingerprint import fingerprint
-from django_jobs.outcomes import Buried, BuriedReason, Finished, Outcome, Rescheduled
+from django_jobs.logs import get_logger
+from django_jobs.outcomes import Buried, BuriedReason, Finished, Outcome, Rescheduled, Why
 from django_jobs.policy import LONGEST_DELAY
 from django_jobs.registry import registry
 from django_jobs.storable import clean_json
 
-from .logs import get_logger
 from .running import Run
 
 logger = get_logger("django_jobs.worker")
@@ -47,7 +47,7 @@ def failed(run: Run, error: BaseException) -> Outcome:
 def _meaning(run: Run, error: BaseException) -> Outcome:
     match error:
         case Snooze():
-            return _again(run, _bounded(error.for_), refund=True)
+            return _again(run, _bounded(error.for_), "snoozed")
         case Cancel():
             return Finished(
                 job_id=run.job.id,
@@ -79,7 +79,7 @@ def _retry(
     if run.job.attempt >= run.job.max_attempts:
         return _bury(run, reason, failure)
     delay = exactly if exactly is not None else _delay(run.job.type, run.job.attempt, error)
-    return _again(run, max(delay, at_least), failure=failure)
+    return _again(run, max(delay, at_least), "failed", failure)
 
 
 def _delay(type_name: str, attempt: int, error: BaseException | None) -> timedelta:
@@ -87,14 +87,14 @@ def _delay(type_name: str, attempt: int, error: BaseException | None) -> timedel
     return job_type.delay_after(attempt, error) if job_type else get_settings().retry.delay(attempt)
 
 
-def _again(run: Run, delay: timedelta, *, failure: Failure | None = None, refund: bool = False) -> Rescheduled:
+def _again(run: Run, delay: timedelta, why: Why, failure: Failure | None = None) -> Rescheduled:
     return Rescheduled(
         job_id=run.job.id,
         token=run.job.token,
         delay=delay,
         duration_ms=run.duration_ms,
         failure=failure,
-        refund=refund,
+        why=why,
     )
 
 
@@ -125,13 +125,12 @@ def untaken(run: Run, reason: BuriedReason, explanation: str) -> Outcome:
     """This build has no handler for the job, or not with this payload; another build may have."""
     if run.job.given_up:
         return _bury(run, reason, Failure.of("Untaken", explanation))
+    logger.warning("Job %s (%s) is left to another build: %s", run.job.id, run.job.type, explanation)
     return Rescheduled(
         job_id=run.job.id,
         token=run.job.token,
         delay=timedelta(seconds=uniform(0.5, 1.5) * UNTAKEN_SECONDS),
-        failure=Failure.of("Untaken", explanation),
-        refund=True,
-        untaken=True,
+        why="untaken",
     )
 
 
@@ -141,7 +140,7 @@ def undecodable(run: Run, explanation: str) -> Buried:
 
 def handed_back(job: ClaimedJob, delay: timedelta = timedelta(0)) -> Rescheduled:
     """The process stops, or has no slot for it: as if it had never been claimed."""
-    return Rescheduled(job_id=job.id, token=job.token, delay=delay, refund=True)
+    return Rescheduled(job_id=job.id, token=job.token, delay=delay, why="handed_back")
 
 
 def lost(lease: ExpiredLease) -> Outcome:
@@ -164,5 +163,5 @@ def lost(lease: ExpiredLease) -> Outcome:
         token=lease.token,
         delay=_delay(lease.type, lease.attempt, None),
         failure=failure,
-        lost=True,
+        why="lost",
     )

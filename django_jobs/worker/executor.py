@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
+from datetime import timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -18,11 +19,14 @@ from uuid import UUID
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.db import Error, connections, transaction
 
+from django_jobs import clock
 from django_jobs.conf import get_settings
 from django_jobs.context import adopt_context
 from django_jobs.engines import statements
+from django_jobs.engines.protocol import NoPartition
 from django_jobs.exceptions import InvalidPayload, LeaseLost, TransactionLeftOpen
 from django_jobs.ids import uuid7_hex
+from django_jobs.logs import get_logger
 from django_jobs.models import Job
 from django_jobs.outcomes import Outcome, Settled
 from django_jobs.payload import UndecodablePayload
@@ -30,7 +34,6 @@ from django_jobs.storable import clean_json
 
 from .endings import HAND_BACK_DELAY, failed, handed_back, succeeded, timed_out, undecodable, untaken
 from .hygiene import clean_up, close_connections, tidy_connections
-from .logs import get_logger
 from .running import Run, RunningJob
 
 logger = get_logger("django_jobs.worker")
@@ -109,6 +112,9 @@ class Executor:
                     raise TransactionLeftOpen(_ROLLED_BACK)
                 self._complete(run, result)
                 completed = True
+        except NoPartition:
+            self._add_partition(run)
+            return handed_back(run.job)
         except BaseException:
             if committed:
                 logger.exception("Job %s (%s) is done, but a hook after its commit failed.", run.job.id, run.job.type)
@@ -117,6 +123,13 @@ class Executor:
         if left := clean_up():
             logger.warning("Job %s (%s) is done, but its handler returned with %s.", run.job.id, run.job.type, left)
         return Settled(job_id=run.job.id, token=run.job.token, duration_ms=run.duration_ms)
+
+    def _add_partition(self, run: Run) -> None:
+        """Nothing of the run has been written, so it costs no attempt."""
+        alias = get_settings().database
+        today = clock.now().date()
+        added = statements(alias).add_partitions(connections[alias], [today + timedelta(days=n) for n in (-1, 0, 1)])
+        logger.warning("Job %s found no history partition for today; %d were made.", run.job.id, added)
 
     def _complete(self, run: Run, result: object) -> None:
         alias = get_settings().database

@@ -15,6 +15,7 @@ from datetime import timedelta
 
 from django_jobs import clock
 from django_jobs.engines.protocol import ClaimedJob, ClaimRequest, EngineUnavailable, Session, Tick
+from django_jobs.logs import get_logger
 from django_jobs.maintenance.counts import Counts
 from django_jobs.outcomes import Outcome, Rescheduled, Settled
 from django_jobs.registry import registry
@@ -24,7 +25,6 @@ from .dispatcher import Dispatcher
 from .endings import HAND_BACK_DELAY, handed_back
 from .executor import Ended
 from .held import Held
-from .logs import get_logger
 from .overruns import LOOK_SECONDS, Overruns
 from .poke import Poke
 from .reporting import final_status, log_run
@@ -321,7 +321,7 @@ class Loop:
             return
         held = {(run.job.id, run.job.token) for _, run in self.held.snapshot()}
         self._unsettled += [
-            Rescheduled(job_id=job_id, token=token, delay=timedelta(0), refund=True)
+            Rescheduled(job_id=job_id, token=token, delay=timedelta(0), why="handed_back")
             for job_id, token in leases.items()
             if token is not None and (job_id, token) not in held
         ]

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from django_jobs import clock
+from django_jobs.logs import get_logger
 from django_jobs.outcomes import Outcome
 
 from .endings import failed, timed_out
 from .held import Held
-from .logs import get_logger
 from .running import Run
 from .slots import Slots
 from .tasks import Tasks

@@ -21,6 +21,7 @@ from django_jobs.conf import get_settings
 from django_jobs.engines import open_session
 from django_jobs.engines.protocol import EngineConfig
 from django_jobs.ids import uuid7
+from django_jobs.logs import get_logger
 from django_jobs.maintenance.counts import Counts
 from django_jobs.maintenance.reporter import Reporter
 from django_jobs.maintenance.service import Maintenance, Service
@@ -32,7 +33,6 @@ from .dispatcher import Dispatcher
 from .endings import lost
 from .executor import Executor
 from .held import Held
-from .logs import get_logger
 from .loop import Loop
 from .overruns import Overruns
 from .poke import Poke

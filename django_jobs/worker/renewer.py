@@ -14,9 +14,9 @@ from datetime import timedelta
 from uuid import UUID
 
 from django_jobs.engines.protocol import EngineUnavailable, Renewal, Session
+from django_jobs.logs import get_logger
 
 from .held import Held
-from .logs import get_logger
 from .running import Run
 
 logger = get_logger("django_jobs.worker")

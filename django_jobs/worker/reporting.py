@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import logging
 
+from django_jobs.logs import get_logger
 from django_jobs.outcomes import Buried, Finished, Outcome, Rescheduled, Settled
 
-from .logs import get_logger
 from .running import Run
 
 LINE = (
@@ -24,12 +24,10 @@ def final_status(outcome: Outcome | Settled, written: str | None) -> str:
     match outcome:
         case Settled():
             return "succeeded"
-        case Rescheduled(untaken=True) if written is None:
-            return "untaken"
-        case Rescheduled(refund=True, failure=None) if written is None:
-            return "snoozed" if outcome.duration_ms else "handed_back"
-        case Rescheduled() if written is None:
+        case Rescheduled(why="failed") if written is None:
             return "retrying"
+        case Rescheduled(why=why) if written is None:
+            return why
     return written or "finished"
 
 

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any, cast
 
 from django_jobs import clock
+from django_jobs.logs import get_logger
 
 from .executor import Ended, Executor
-from .logs import get_logger
 from .running import Run
 from .slots import Slots
 

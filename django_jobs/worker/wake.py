@@ -25,8 +25,7 @@ from datetime import timedelta
 from enum import Enum
 
 from django_jobs.engines.protocol import Session
-
-from .logs import get_logger
+from django_jobs.logs import get_logger
 
 logger = get_logger("django_jobs.worker")
 

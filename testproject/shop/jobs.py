@@ -65,7 +65,7 @@ def _wait_for_invoice(order: Order) -> None:
     """A snooze costs no attempt, so it needs an end of its own."""
     if timezone.now() - order.placed_at > LONGEST_WAIT_FOR_INVOICE:
         raise Bury("There is still no invoice to attach.")
-    raise Snooze(for_=timedelta(milliseconds=500), reason="The invoice is not rendered yet.")
+    raise Snooze(for_=timedelta(milliseconds=500))
 
 
 @job("shop.deliver_webhook", queue="default", timeout=20, retry=SOON, max_attempts=5)

@@ -79,7 +79,7 @@ def buried(job, **values):
 
 def retry_lost(lease: ExpiredLease):
     """The judge of most tests: every lost run is retried at once."""
-    return Rescheduled(job_id=lease.job_id, token=lease.token, delay=timedelta(0), failure=FAILURE, lost=True)
+    return Rescheduled(job_id=lease.job_id, token=lease.token, delay=timedelta(0), failure=FAILURE, why="lost")
 
 
 def stored(job):

@@ -31,10 +31,10 @@ ENDINGS = {
     "cancelled by the handler": lambda job: finished(job, status="cancelled"),
     "error": lambda job: rescheduled(job, timedelta(minutes=1), failure=FAILURE),
     "retry": lambda job: rescheduled(job, timedelta(hours=1)),
-    "snooze": lambda job: rescheduled(job, timedelta(hours=1), refund=True),
-    "release": lambda job: rescheduled(job, refund=True),
-    "lost": lambda job: rescheduled(job, failure=FAILURE, lost=True),
-    "untaken": lambda job: rescheduled(job, refund=True, untaken=True),
+    "snooze": lambda job: rescheduled(job, timedelta(hours=1), why="snoozed"),
+    "release": lambda job: rescheduled(job, why="snoozed"),
+    "lost": lambda job: rescheduled(job, failure=FAILURE, why="lost"),
+    "untaken": lambda job: rescheduled(job, why="untaken"),
     "bury": buried,
 }
 

@@ -141,7 +141,7 @@ def test_whatever_happens_every_job_ends_exactly_once(jobs, seed):
                         case None:
                             continue
                         case "cancel":
-                            settle_one(session, rescheduled(job, failure=FAILURE, refund=True))
+                            settle_one(session, rescheduled(job, failure=FAILURE, why="snoozed"))
                         case ending:
                             settle_one(session, ending(job))
 

@@ -44,7 +44,7 @@ def test_a_success_is_recorded_without_a_result_that_cannot_be_stored(session, r
 def test_a_retry_is_recorded_without_a_text_that_cannot_be_stored(session):
     JobFactory()
     run = claim_one(session)
-    outcome = rescheduled(run, timedelta(minutes=1), failure=SURROGATE, lost=True)
+    outcome = rescheduled(run, timedelta(minutes=1), failure=SURROGATE, why="lost")
     assert settle(session, outcome).written == {run.id: None}
     row = stored(run)
     assert (row.status, row.lost_runs, row.attempts) == ("scheduled", 1, 1)

@@ -109,7 +109,7 @@ def test_a_retry_is_scheduled_after_its_delay_and_holds_no_lease(open_session):
 
 def test_a_snooze_refunds_the_attempt_and_leaves_the_errors_alone(session):
     job = JobFactory(last_error="older", errors=[{"message": "older"}], attempts=2)
-    settle(session, rescheduled(claim_one(session), MINUTE, refund=True))
+    settle(session, rescheduled(claim_one(session), MINUTE, why="snoozed"))
     row = stored(job)
     assert (row.status, row.attempts, row.last_error) == ("scheduled", 2, "older")
     assert row.errors == [{"message": "older"}]
@@ -119,13 +119,13 @@ def test_a_refund_never_goes_below_zero(session):
     job = JobFactory()
     claimed = claim_one(session)
     Job.objects.filter(id=job.id).update(attempts=0)
-    settle(session, rescheduled(claimed, refund=True))
+    settle(session, rescheduled(claimed, why="snoozed"))
     assert stored(job).attempts == 0
 
 
 def test_a_rescheduled_job_is_ready_again_once_staged(session):
     JobFactory()
-    settle(session, rescheduled(claim_one(session), refund=True))
+    settle(session, rescheduled(claim_one(session), why="snoozed"))
     assert claim(session) == []
     assert session.stage().staged == 1
     assert claim_one(session).attempt == 1
@@ -133,7 +133,7 @@ def test_a_rescheduled_job_is_ready_again_once_staged(session):
 
 def test_a_lost_run_makes_the_job_a_suspect(session):
     job = JobFactory()
-    settle(session, rescheduled(claim_one(session), lost=True))
+    settle(session, rescheduled(claim_one(session), why="lost"))
     session.stage()
     claimed = claim_one(session)
     assert (claimed.id, claimed.lost_runs, claimed.attempt) == (job.id, 1, 2)
@@ -142,7 +142,7 @@ def test_a_lost_run_makes_the_job_a_suspect(session):
 def test_the_first_time_that_nobody_could_take_a_job_is_kept(session):
     long_ago = timezone.now() - timedelta(hours=3)
     fresh, known = JobFactory(), JobFactory(untaken_since=long_ago)
-    settle(session, *(rescheduled(job, refund=True, untaken=True) for job in claim(session)))
+    settle(session, *(rescheduled(job, why="untaken") for job in claim(session)))
     assert is_now(stored(fresh).untaken_since)
     assert stored(known).untaken_since == long_ago
 
@@ -264,7 +264,7 @@ def test_a_run_whose_job_is_over_changes_nothing(open_session, session):
 def test_a_run_whose_job_was_given_back_changes_nothing(session):
     JobFactory()
     claimed = claim_one(session)
-    settle(session, rescheduled(claimed, refund=True))
+    settle(session, rescheduled(claimed, why="snoozed"))
     assert len(settle(session, finished(claimed)).lost) == 1
     assert stored(claimed).status == "scheduled"
 

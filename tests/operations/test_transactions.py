@@ -13,7 +13,6 @@ from tests.app.models import Note
 from tests.operations.handlers import note
 from tests.operations.support import committing, on_postgresql, seen_elsewhere, texts
 
-
 # Django 6.1 renamed it.
 create_savepoint = getattr(transaction, "savepoint_create", None) or transaction.savepoint
 

@@ -133,17 +133,23 @@ class _Settling:
             "locked_until": None,
             "lease_token": None,
             "attempts": max(row.attempts - outcome.refund, 0),
-            "lost_runs": row.lost_runs + outcome.lost,
-            "untaken_since": (row.untaken_since or self._now) if outcome.untaken else None,
+            "lost_runs": row.lost_runs + (outcome.why == "lost"),
+            "untaken_since": self._untaken_since(outcome, row),
             "last_error": row.last_error if outcome.failure is None else outcome.failure.summary,
             "errors": self._errors(outcome, row),
         }
+
+    def _untaken_since(self, outcome: Rescheduled, row: _Held) -> datetime | None:
+        if outcome.why == "untaken":
+            return row.untaken_since or self._now
+        return row.untaken_since if outcome.why == "handed_back" else None
 
     def _bury(self, outcome: Buried, row: _Held) -> None:
         self.written[row.id, row.token] = "dead"
         self._buried[row.id] = {
             "failed_at": self._now,
             "reason": outcome.reason,
+            "lost_runs": row.lost_runs + (outcome.reason == "worker_lost"),
             "error_type": outcome.failure.error_type[:200],
             "error_summary": outcome.failure.summary,
             "fingerprint": outcome.fingerprint,

@@ -57,7 +57,8 @@ def is_refusal(connection: psycopg.Connection[Any], error: Exception) -> bool:
     return isinstance(error, TypeError | ValueError | OverflowError | RecursionError)
 
 
-def lacks_partition(error: psycopg.Error) -> bool:
+def lacks_partition(error: BaseException | None) -> bool:
+    """Did a write to the history find no partition for its day?"""
     return isinstance(error, errors.CheckViolation) and not error.diag.constraint_name
 
 

@@ -63,7 +63,12 @@ def _row(outcome: Outcome, worker: str, milliseconds: int) -> dict[str, Any]:
         case Rescheduled():
             row |= _again_columns(outcome)
         case Buried():
-            row |= {"kind": "bury", "reason": outcome.reason, "fingerprint": outcome.fingerprint, "lost": 0}
+            row |= {
+                "kind": "bury",
+                "reason": outcome.reason,
+                "fingerprint": outcome.fingerprint,
+                "lost": int(outcome.reason == "worker_lost"),
+            }
     return row
 
 
@@ -71,9 +76,9 @@ def _again_columns(outcome: Rescheduled) -> dict[str, Any]:
     return {
         "kind": "again",
         "delay": outcome.delay.total_seconds(),
+        "why": outcome.why,
         "refund": int(outcome.refund),
-        "lost": int(outcome.lost),
-        "untaken": outcome.untaken,
+        "lost": int(outcome.why == "lost"),
     }
 
 

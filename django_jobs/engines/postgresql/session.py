@@ -249,7 +249,10 @@ class PostgresqlSession:
         if not self.config.listen:
             return False
         with self._available() as connection:
-            channel = f"django_jobs_{connection.info.backend_pid}"
+            ((backend,),) = connection.execute("SELECT pg_backend_pid()").fetchall()
+            if backend != connection.info.backend_pid:
+                return False  # A pooler greeted us with a number of its own: no session is ours for long.
+            channel = f"django_jobs_{backend}"
             connection.execute(f'LISTEN "{channel}"')
             connection.execute("SELECT pg_notify(%s, '')", [channel])
         self._is_session = self._hears_itself()

@@ -9,12 +9,13 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from django_jobs.engines.protocol import BulkPlaced, BulkRow, KeyHolder, NewJob, Placed
+from django_jobs.engines.protocol import BulkPlaced, BulkRow, KeyHolder, NewJob, NoPartition, Placed
 from django_jobs.models.partitions import add_partitions
 
+from .connecting import lacks_partition
 from .queries import query
 
 CHUNK = 1000
@@ -79,7 +80,12 @@ class PostgresqlStatements:
             "result": None if result is None else json.dumps(result),
             "metrics": None if metrics is None else json.dumps(metrics),
         }
-        return _one(connection, "complete_within", parameters) is not None
+        try:
+            return _one(connection, "complete_within", parameters) is not None
+        except IntegrityError as error:
+            if lacks_partition(error.__cause__):
+                raise NoPartition(str(error)) from error
+            raise
 
     def requeue_dead(
         self, connection: BaseDatabaseWrapper, ids: Sequence[UUID], delay: timedelta

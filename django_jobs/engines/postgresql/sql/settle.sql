@@ -8,7 +8,7 @@
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(%(outcomes)s::json)
         AS o(id uuid, token bigint, kind text, status text, history_id uuid, duration_ms int, result jsonb, metrics jsonb,
-             delay double precision, refund smallint, lost smallint, untaken boolean, error jsonb,
+             delay double precision, refund smallint, lost smallint, why text, error jsonb,
              reason text, error_type text, summary text, message text, fingerprint text)
 ), picked AS MATERIALIZED (
     SELECT j.id, j.lease_token, j.attempts, j.cancel_requested_at IS NOT NULL AS cancelled
@@ -27,7 +27,8 @@ WITH given AS MATERIALIZED (
        SET status = 'scheduled', run_at = statement_timestamp() + make_interval(secs => v.delay),
            locked_by = '', locked_until = NULL, lease_token = NULL,
            attempts = greatest(j.attempts - v.refund, 0), lost_runs = j.lost_runs + v.lost,
-           untaken_since = CASE WHEN v.untaken THEN coalesce(j.untaken_since, statement_timestamp()) END,
+           untaken_since = CASE v.why WHEN 'untaken' THEN coalesce(j.untaken_since, statement_timestamp())
+                                      WHEN 'handed_back' THEN j.untaken_since END,
            last_error = coalesce(v.summary, j.last_error), errors = {errors_with_new}
       FROM verdict v
      WHERE j.id = v.id AND v.final = 'again'
