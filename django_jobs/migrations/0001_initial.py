@@ -15,6 +15,9 @@ ALTER TABLE django_jobs_job
     ALTER COLUMN ready_xid SET DEFAULT pg_current_xact_id()::text::bigint,
     ALTER COLUMN ready_seq SET DEFAULT nextval('{READY_ORDER}')
 """
+PLAIN_DEFAULTS = """
+ALTER TABLE django_jobs_job ALTER COLUMN ready_xid SET DEFAULT 0, ALTER COLUMN ready_seq SET DEFAULT 0
+"""
 
 # A small table that turns over completely all the time: vacuum it early and at full speed.
 JOB_STORAGE = """
@@ -308,7 +311,7 @@ class Migration(migrations.Migration):
         ),
         VendorSQL("postgresql", f"CREATE SEQUENCE {LEASE_TOKENS}", f"DROP SEQUENCE {LEASE_TOKENS}"),
         VendorSQL("postgresql", f"CREATE SEQUENCE {READY_ORDER} CACHE 20", f"DROP SEQUENCE {READY_ORDER}"),
-        VendorSQL("postgresql", READY_DEFAULTS, migrations.RunSQL.noop),
+        VendorSQL("postgresql", READY_DEFAULTS, PLAIN_DEFAULTS),
         VendorSQL("postgresql", ENQUEUE, DROP_ENQUEUE),
         VendorSQL("postgresql", JOB_STORAGE, migrations.RunSQL.noop),
         VendorSQL("sqlite", SQLITE_LEASE_TOKENS, f"DROP TABLE {LEASE_TOKENS}"),

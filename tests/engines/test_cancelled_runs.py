@@ -32,7 +32,7 @@ ENDINGS = {
     "error": lambda job: rescheduled(job, timedelta(minutes=1), failure=FAILURE),
     "retry": lambda job: rescheduled(job, timedelta(hours=1)),
     "snooze": lambda job: rescheduled(job, timedelta(hours=1), why="snoozed"),
-    "release": lambda job: rescheduled(job, why="snoozed"),
+    "release": lambda job: rescheduled(job, why="handed_back"),
     "lost": lambda job: rescheduled(job, failure=FAILURE, why="lost"),
     "untaken": lambda job: rescheduled(job, why="untaken"),
     "bury": buried,

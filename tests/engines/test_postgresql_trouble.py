@@ -8,7 +8,8 @@ import pytest
 from django.db import connections, transaction
 
 from django_jobs import clock
-from django_jobs.engines.protocol import ClaimRequest, EngineUnavailable
+from django_jobs.engines.protocol import ClaimRequest, EngineUnavailable, NoPartition
+from django_jobs.ids import uuid7
 from django_jobs.models.partitions import leaf_name
 from tests.factories import JobFactory
 
@@ -222,6 +223,19 @@ def test_without_a_partition_outcomes_of_other_kinds_wait_too_but_nothing_is_los
     while not rescuer.rescue(retry_lost):
         pass
     assert history(job).status == "cancelled"
+
+
+@pytest.mark.usefixtures("no_partitions")
+def test_a_run_that_cannot_complete_for_want_of_a_partition_says_so(session, statements, connection):
+    JobFactory()
+    run = claim_one(session)
+    values = {"history_id": uuid7(), "duration_ms": 0, "result": None, "metrics": None}
+    with pytest.raises(NoPartition), transaction.atomic():
+        statements.complete_within(connection, run.id, run.token, **values)
+    assert stored(run).lease_token == run.token
+    statements.add_partitions(connection, DAYS)
+    with transaction.atomic():
+        assert statements.complete_within(connection, run.id, run.token, **values)
 
 
 @contextmanager

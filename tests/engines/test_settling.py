@@ -123,6 +123,16 @@ def test_a_refund_never_goes_below_zero(session):
     assert stored(job).attempts == 0
 
 
+@pytest.mark.parametrize(
+    ("why", "attempts", "lost_runs"),
+    [("failed", 3, 1), ("lost", 3, 2), ("snoozed", 2, 1), ("handed_back", 2, 1), ("untaken", 2, 1)],
+)
+def test_what_a_rescheduling_costs_depends_on_its_reason(session, why, attempts, lost_runs):
+    job = JobFactory(attempts=2, lost_runs=1)
+    settle(session, rescheduled(claim_one(session), why=why))
+    assert (stored(job).attempts, stored(job).lost_runs) == (attempts, lost_runs)
+
+
 def test_a_rescheduled_job_is_ready_again_once_staged(session):
     JobFactory()
     settle(session, rescheduled(claim_one(session), why="snoozed"))
@@ -147,10 +157,25 @@ def test_the_first_time_that_nobody_could_take_a_job_is_kept(session):
     assert stored(known).untaken_since == long_ago
 
 
-def test_that_time_is_forgotten_once_somebody_took_the_job(session):
+@pytest.mark.parametrize("why", ["failed", "snoozed", "lost"])
+def test_that_time_is_forgotten_once_somebody_took_the_job(session, why):
     job = JobFactory(untaken_since=timezone.now())
-    settle(session, rescheduled(claim_one(session), failure=FAILURE))
+    settle(session, rescheduled(claim_one(session), failure=FAILURE, why=why))
     assert stored(job).untaken_since is None
+
+
+def test_that_time_is_not_forgotten_by_a_worker_that_gave_the_job_back_unseen(session):
+    long_ago = timezone.now() - timedelta(hours=3)
+    job = JobFactory(untaken_since=long_ago)
+    settle(session, rescheduled(claim_one(session), why="handed_back"))
+    assert stored(job).untaken_since == long_ago
+
+
+@pytest.mark.parametrize(("reason", "lost_runs"), [("worker_lost", 2), ("exhausted", 1)])
+def test_a_burial_of_a_lost_run_counts_it(session, reason, lost_runs):
+    job = JobFactory(lost_runs=1)
+    settle(session, buried(claim_one(session), reason=reason))
+    assert dead(job).lost_runs == lost_runs
 
 
 def test_a_buried_job_is_dead_with_all_it_had(session):
@@ -264,7 +289,7 @@ def test_a_run_whose_job_is_over_changes_nothing(open_session, session):
 def test_a_run_whose_job_was_given_back_changes_nothing(session):
     JobFactory()
     claimed = claim_one(session)
-    settle(session, rescheduled(claimed, why="snoozed"))
+    settle(session, rescheduled(claimed, why="handed_back"))
     assert len(settle(session, finished(claimed)).lost) == 1
     assert stored(claimed).status == "scheduled"
 

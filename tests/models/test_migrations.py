@@ -28,10 +28,6 @@ call_command("migrate", verbosity=0)
 """
 
 
-# The reverse of READY_DEFAULTS in 0001_initial does nothing, so the sequence is still in use when it is dropped.
-not_reversible_yet = pytest.mark.xfail(VENDOR == "postgresql", reason="0001_initial cannot be reversed on PostgreSQL")
-
-
 def tables(alias):
     with connections[alias].cursor() as cursor:
         return {
@@ -62,7 +58,6 @@ def test_no_migration_is_missing():
     call_command("makemigrations", "django_jobs", check_changes=True, dry_run=True, verbosity=0)
 
 
-@not_reversible_yet
 def test_the_migrations_go_forwards_and_backwards_and_forwards_again(empty_alias):
     migrate = {"database": empty_alias, "verbosity": 0}
     call_command("migrate", "django_jobs", **migrate)
@@ -75,7 +70,6 @@ def test_the_migrations_go_forwards_and_backwards_and_forwards_again(empty_alias
 
 
 @on_postgresql
-@not_reversible_yet
 def test_backwards_leaves_nothing_behind(empty_alias):
     migrate = {"database": empty_alias, "verbosity": 0}
     call_command("migrate", "django_jobs", **migrate)

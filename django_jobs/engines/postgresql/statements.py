@@ -162,7 +162,7 @@ def _copy(connection: BaseDatabaseWrapper, shared: NewJob, rows: Iterable[BulkRo
     tail = f"\t{shared.priority}\t{_text(shared.tenant)}\t{shared.max_attempts}\t{_text(shared.context)}\t"
     at_start = _due(tail, start, 0.0, now)
     statuses: list[str] = []
-    with connection.cursor() as cursor, cursor.copy(query("copy_jobs")) as copy:
+    with connection.cursor() as cursor, connection.wrap_database_errors, cursor.copy(query("copy_jobs")) as copy:
         for chunk in _chunks(rows):
             lines = []
             for row in chunk:

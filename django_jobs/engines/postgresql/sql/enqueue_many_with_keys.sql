@@ -1,7 +1,7 @@
 -- Enqueue many jobs that share their options, each unless its key is taken.
 -- In:    the shared columns; rows: a JSON array of id, payload, delay (seconds after run_at), key, payload_hash (hex).
 -- Out:   a row for each job really enqueued: id, status. The others' keys are taken.
--- Race:  keys are inserted in key order, so two bulks with overlapping keys wait for each other but never in a circle.
+-- Race:  keys are inserted in the order of their code points, so two bulks with overlapping keys wait for each other but never in a circle.
 WITH given AS MATERIALIZED (
     SELECT r.*, coalesce(%(run_at)s, statement_timestamp()) + make_interval(secs => r.delay) AS due
       FROM json_to_recordset(%(rows)s::json)
@@ -9,7 +9,7 @@ WITH given AS MATERIALIZED (
 ), claimed AS (
     INSERT INTO {idempotency_keys} (queue, key, job_id, payload_hash, expires_at)
     SELECT %(queue)s, key, id, decode(payload_hash, 'hex'), greatest(statement_timestamp(), due) + %(retention)s
-      FROM given ORDER BY key
+      FROM given ORDER BY key COLLATE "C"
     ON CONFLICT (queue, key) DO NOTHING
     RETURNING job_id
 )
