@@ -20,6 +20,8 @@ from django_jobs.maintenance.counts import Counts
 from django_jobs.outcomes import Outcome, Rescheduled, Settled
 from django_jobs.registry import registry
 
+from .backoff import Backoff
+from .books import Books
 from .busy import BusyRows
 from .dispatcher import Dispatcher
 from .endings import HAND_BACK_DELAY, handed_back
@@ -27,21 +29,19 @@ from .executor import Ended
 from .held import Held
 from .overruns import LOOK_SECONDS, Overruns
 from .poke import Poke
-from .reporting import final_status, log_run
+from .progress import ProgressWriter
 from .running import Run
 from .slots import Slots
+from .stopping import Step, Stopping
 from .wake import LINGER, Sleeper
 
 logger = get_logger("django_jobs.worker")
 
 MOST_OUTCOMES = 1000
 STALE_SECONDS = 1.0
-PROGRESS_SECONDS = 2.0
-DRAIN_POLL = 0.1
-CANCEL_SECONDS = 0.5
-LAST_WORDS_SECONDS = 5.0
+SHORT_POLL = 0.1
+LONGEST_BUSY_WAIT = 1.0
 WAKE_NEXT_SECONDS = 0.1
-FIRST_BACKOFF, LAST_BACKOFF = 0.1, 5.0
 
 
 class Loop:
@@ -65,7 +65,6 @@ class Loop:
         self.session = session
         self.groups = groups
         self.held = held
-        self.counts = counts
         self.dispatcher = dispatcher
         dispatcher.post = self.post
         self.sleeper = sleeper
@@ -73,21 +72,15 @@ class Loop:
         self.overruns = overruns
         self.busy_rows = busy_rows
         self.drain = drain
-        self.shutdown_timeout = shutdown_timeout.total_seconds()
+        self._books = Books(held, counts)
+        self._progress = ProgressWriter(session, held)
+        self._stopping = Stopping(shutdown_timeout.total_seconds())
+        self._backoff = Backoff()
         self._inbox: deque[tuple[Run, Ended]] = deque()
         self._unsettled: list[Outcome] = []
-        self._stop_asked = 0
-        self._stopping_since: float | None = None
-        self._handed_back = False
-        self._handed_back_at = 0.0
-        self._cancelled_at: float | None = None
-        self._backoff = 0.0
-        self._retry_at = 0.0
         self._wait = 0.0
-        self._next_progress = 0.0
         self._next_wake = 0.0
         self._rotation = 0
-        self._fruitless = 0
 
     # From other threads
 
@@ -97,7 +90,7 @@ class Loop:
 
     def stop(self) -> None:
         """Ask to end: first gracefully, a second time at once. Safe in a signal handler."""
-        self._stop_asked += 1
+        self._stopping.ask()
         self.poke.poke()
 
     def look_everywhere(self) -> None:
@@ -109,7 +102,7 @@ class Loop:
 
     def run(self) -> None:
         while True:
-            self._stop_if_asked()
+            self._stop_further()
             self._tend()
             self._turn()
             if self._finished():
@@ -118,8 +111,8 @@ class Loop:
 
     def _turn(self) -> None:
         """One tick, if there is anything to settle or to claim for."""
-        if self._backoff and clock.monotonic() < self._retry_at and not self._handed_back:
-            self._wait = self._retry_at - clock.monotonic()
+        if self._backoff.left and not self._stopping.handed_back:
+            self._wait = self._backoff.left
             return
         outcomes = self._gather()
         claims = self._claims()
@@ -133,10 +126,11 @@ class Loop:
             return
         self._unsettled = list(tick.busy)
         self.busy_rows.note(tick.busy)
-        self._close_books(outcomes, tick)
+        self._books.close(outcomes, tick)
         for claim, jobs in zip(claims, tick.jobs, strict=True):
             self._accept(claim, jobs)
-        self._recover()
+        if self._backoff.succeeded():
+            self._release_unknown()
         self._plan(claims, tick)
 
     def _gather(self) -> list[Outcome]:
@@ -148,17 +142,15 @@ class Loop:
             run, outcome = self._inbox.popleft()
             match outcome:
                 case None:
-                    self.held.remove(run.job.id, run.job.token)
-                    self._count(run, "lost", run.duration_ms)
+                    self._books.close_lost(run)
                 case Settled():
-                    self.held.remove(run.job.id, run.job.token)
-                    self._book(run, outcome, "succeeded")
+                    self._books.close_settled(run, outcome)
                 case _:
                     outcomes.append(outcome)
         return outcomes
 
     def _claims(self) -> list[ClaimRequest]:
-        if self._stopping_since is not None:
+        if self._stopping.begun:
             return []
         suspects = 0 if self.held.suspects() else 1
         claims = []
@@ -180,7 +172,7 @@ class Loop:
         runs = [Run(job, registry.find(job.type)) for job in jobs]
         self.held.add(group, runs)
         group.add(runs)
-        if not self._stop_asked:
+        if not self._stopping.asked:
             self.dispatcher.fill(group)
         if len(jobs) == claim.limit:
             self._wake_another(jobs[-1].queue)
@@ -192,41 +184,6 @@ class Loop:
             with suppress(EngineUnavailable):
                 self.session.wake(queue)
 
-    # Books
-
-    def _close_books(self, outcomes: Sequence[Outcome], tick: Tick) -> None:
-        busy = {(outcome.job_id, outcome.token) for outcome in tick.busy}
-        lost = {(outcome.job_id, outcome.token) for outcome in tick.lost}
-        for outcome in outcomes:
-            if (outcome.job_id, outcome.token) in busy:
-                continue
-            held = self.held.remove(outcome.job_id, outcome.token)
-            if held is None:
-                continue
-            run = held[1]
-            if run.job.lost_runs:
-                self._fruitless = -1
-            if (outcome.job_id, outcome.token) in lost:
-                self._lost(run)
-            else:
-                self._book(run, outcome, final_status(outcome, tick.written[outcome.job_id]))
-
-    def _book(self, run: Run, outcome: Outcome | Settled, status: str) -> None:
-        self._count(run, status, outcome.duration_ms)
-        log_run(run, outcome, status)
-
-    def _lost(self, run: Run) -> None:
-        logger.warning(
-            "Job %s (%s), attempt %d: its outcome changed nothing: the lease is lost, or the job is settled already.",
-            run.job.id,
-            run.job.type,
-            run.job.attempt,
-        )
-        self._count(run, "lost", run.duration_ms)
-
-    def _count(self, run: Run, status: str, duration_ms: int) -> None:
-        self.counts.add(run.job.queue, run.job.type, status, duration_ms)
-
     # Waiting
 
     def _plan(self, claims: Sequence[ClaimRequest], tick: Tick) -> None:
@@ -236,17 +193,17 @@ class Loop:
         if (self._unsettled and not tick.busy) or (full and any(group.has_free for group in self.groups)):
             self._wait = 0.0
         elif self.drain is not None:
-            self._wait = DRAIN_POLL
+            self._wait = SHORT_POLL
         else:
             self._wait = self._sleep(found=any(tick.jobs))
         if claims and self._fruitless < max(len(group.queues) for group in self.groups):
             self._wait = min(self._wait, LINGER[0])
         if tick.busy:
-            self._wait = min(max(self._wait, FIRST_BACKOFF), 1.0)
+            self._wait = min(max(self._wait, SHORT_POLL), LONGEST_BUSY_WAIT)
 
     def _sleep(self, *, found: bool) -> float:
-        if self._stopping_since is not None:
-            return DRAIN_POLL
+        if self._stopping.begun:
+            return SHORT_POLL
         queues = [queue for group in self.groups if group.has_free for queue in group.queues]
         try:
             return self.sleeper.after_claim(found=found, queues=queues)
@@ -256,13 +213,13 @@ class Loop:
 
     def _pause(self) -> None:
         wait = self._wait
-        if self._inbox and not self._backoff:
+        if self._inbox and not self._backoff.active:
             wait = 0.0
-        if self._stopping_since is not None:
-            wait = min(wait, DRAIN_POLL)
+        if self._stopping.begun:
+            wait = min(wait, SHORT_POLL)
         if len(self.held):
             wait = min(wait, LOOK_SECONDS)
-        if self._backoff:
+        if self._backoff.active:
             self.poke.wait(None, wait)
         elif not self._notified():
             self._wait_for_event(wait)
@@ -299,18 +256,9 @@ class Loop:
                 self.session.wake(queue)
 
     def _back_off(self, error: EngineUnavailable) -> None:
-        if not self._backoff:
-            logger.error("The jobs database is not available; jobs go on running, and this is tried again: %s", error)
-        self._backoff = min(max(self._backoff * 2, FIRST_BACKOFF), LAST_BACKOFF)
-        self._wait = self._backoff
-        self._retry_at = clock.monotonic() + self._backoff
+        self._backoff.failed(error)
+        self._wait = self._backoff.left
         self.sleeper.forget()
-
-    def _recover(self) -> None:
-        if self._backoff:
-            logger.warning("The jobs database is available again.")
-            self._backoff = 0.0
-            self._release_unknown()
 
     def _release_unknown(self) -> None:
         """A claim may have gone through although its answer never came: give such jobs back, unstarted."""
@@ -332,7 +280,7 @@ class Loop:
         """What has to be looked at from time to time while jobs run."""
         for slots, run, outcome in self.overruns.look(self.held):
             self.dispatcher.give_up(slots, run, outcome)
-        if self.overruns.stuck and self._stopping_since is None:
+        if self.overruns.stuck and not self._stopping.asked:
             logger.error(
                 "%d threads are stuck in handlers that overran their time-out: ending this process.",
                 self.overruns.stuck,
@@ -341,44 +289,25 @@ class Loop:
         for group in self.groups:
             if group.stale(STALE_SECONDS):
                 self._give_unstarted_back(group)
-        self._show_progress()
+        self._progress.write()
 
     def _give_unstarted_back(self, group: Slots) -> None:
         self._unsettled += [handed_back(run.job) for run in group.withdraw()]
 
-    def _show_progress(self) -> None:
-        now = clock.monotonic()
-        if now < self._next_progress or not len(self.held):
-            return
-        self._next_progress = now + PROGRESS_SECONDS
-        fresh = {}
-        for _, run in self.held.snapshot():
-            progress = run.progress
-            if progress is not run.shown and not run.lost:
-                run.shown = progress
-                fresh[run.job.id] = (run.job.token, progress)
-        if fresh:
-            with suppress(EngineUnavailable):
-                self.session.show_progress(fresh)
-
     # Ending
 
-    def _stop_if_asked(self) -> None:
-        if not self._stop_asked or self._handed_back:
-            return
-        now = clock.monotonic()
-        if self._stopping_since is None:
-            self._stopping_since = now
-            logger.info("Stopping: no more claims; %d jobs are held.", len(self.held))
-            for group in self.groups:
-                self._give_unstarted_back(group)
-            self._leave_the_sleepers()
-        if self._cancelled_at is None and (self._stop_asked > 1 or now - self._stopping_since >= self.shutdown_timeout):
-            self._cancelled_at = now
-            for _, run in self.held.snapshot():
-                run.ask_to_stop("shutdown")
-        if self._cancelled_at is not None and (now - self._cancelled_at >= CANCEL_SECONDS or not self._cancellable()):
-            self._hand_back()
+    def _stop_further(self) -> None:
+        match self._stopping.next_step(cancellable=self._cancellable()):
+            case Step.BEGIN:
+                logger.info("Stopping: no more claims; %d jobs are held.", len(self.held))
+                for group in self.groups:
+                    self._give_unstarted_back(group)
+                self._leave_the_sleepers()
+            case Step.CANCEL:
+                for _, run in self.held.snapshot():
+                    run.ask_to_stop("shutdown")
+            case Step.HAND_BACK:
+                self._hand_back()
 
     def _leave_the_sleepers(self) -> None:
         """No enqueuer counts on this process from here on; who did a moment ago is answered by another."""
@@ -389,12 +318,10 @@ class Loop:
             self._back_off(error)
 
     def _cancellable(self) -> bool:
-        return any(run.stop is not None and not run.ended for _, run in self.held.snapshot())
+        return self._stopping.asked and any(run.stop is not None and not run.ended for _, run in self.held.snapshot())
 
     def _hand_back(self) -> None:
         """The last statement before the end: what still runs goes to others, a little later, its attempt refunded."""
-        self._handed_back = True
-        self._handed_back_at = clock.monotonic()
         for slots, run in self.held.snapshot():
             if slots.give_back(run):
                 logger.warning("Job %s (%s) has not ended in time and is handed back.", run.job.id, run.job.type)
@@ -402,10 +329,8 @@ class Loop:
 
     def _finished(self) -> bool:
         if self._inbox or self._unsettled:
-            return self._handed_back and (
-                self._backoff >= LAST_BACKOFF or clock.monotonic() - self._handed_back_at > LAST_WORDS_SECONDS
-            )
-        if self._stopping_since is not None:
+            return self._stopping.handed_back and (self._backoff.exhausted or self._stopping.out_of_time)
+        if self._stopping.begun:
             return not len(self.held)
         return self.drain is not None and not len(self.held) and not self._outstanding(self.drain)
 

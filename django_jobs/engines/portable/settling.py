@@ -36,7 +36,7 @@ TO_HISTORY = {
 TO_DEAD_JOBS = {
     name: name
     for name in {f.name for f in Job._meta.fields} & {f.name for f in DeadJob._meta.fields}
-    if name not in ("last_error", "errors")
+    if name not in ("lost_runs", "last_error", "errors")
 }
 
 

@@ -1,0 +1,45 @@
+"""Growing pauses while the jobs database does not answer; said once in the log, and once when it is over."""
+
+from __future__ import annotations
+
+from django_jobs import clock
+from django_jobs.engines.protocol import EngineUnavailable
+from django_jobs.logs import get_logger
+
+logger = get_logger("django_jobs.worker")
+
+FIRST, LAST = 0.1, 5.0
+
+
+class Backoff:
+    def __init__(self) -> None:
+        self._pause = 0.0
+        self._until = 0.0
+
+    @property
+    def active(self) -> bool:
+        return self._pause > 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Have the pauses grown as long as they get?"""
+        return self._pause >= LAST
+
+    @property
+    def left(self) -> float:
+        """Seconds until the next attempt; 0 when it is due."""
+        return max(self._until - clock.monotonic(), 0.0) if self.active else 0.0
+
+    def failed(self, error: EngineUnavailable) -> None:
+        if not self.active:
+            logger.error("The jobs database is not available; jobs go on running, and this is tried again: %s", error)
+        self._pause = min(max(self._pause * 2, FIRST), LAST)
+        self._until = clock.monotonic() + self._pause
+
+    def succeeded(self) -> bool:
+        """True if this ends an outage."""
+        if not self.active:
+            return False
+        logger.warning("The jobs database is available again.")
+        self._pause = 0.0
+        return True

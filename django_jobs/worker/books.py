@@ -1,0 +1,59 @@
+"""Closes a run once its outcome is written: out of what is held, into the counts and the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django_jobs.engines.protocol import Tick
+from django_jobs.logs import get_logger
+from django_jobs.maintenance.counts import Counts
+from django_jobs.outcomes import Outcome, Settled
+
+from .held import Held
+from .reporting import final_status, log_run
+from .running import Run
+
+logger = get_logger("django_jobs.worker")
+
+
+class Books:
+    def __init__(self, held: Held, counts: Counts) -> None:
+        self._held = held
+        self._counts = counts
+
+    def close(self, outcomes: Sequence[Outcome], tick: Tick) -> None:
+        """What a tick made of ``outcomes``. Those that were busy stay open."""
+        busy = {(outcome.job_id, outcome.token) for outcome in tick.busy}
+        lost = {(outcome.job_id, outcome.token) for outcome in tick.lost}
+        for outcome in outcomes:
+            lease = (outcome.job_id, outcome.token)
+            held = None if lease in busy else self._held.remove(*lease)
+            if held is None:
+                continue
+            if lease in lost:
+                self._count_lost(held[1])
+            else:
+                self._record(held[1], outcome, final_status(outcome, tick.written[outcome.job_id]))
+
+    def close_settled(self, run: Run, outcome: Settled) -> None:
+        """The handler's own transaction completed the job."""
+        self._held.remove(run.job.id, run.job.token)
+        self._record(run, outcome, "succeeded")
+
+    def close_lost(self, run: Run) -> None:
+        """The run found out by itself that its lease is lost."""
+        self._held.remove(run.job.id, run.job.token)
+        self._counts.add(run.job.queue, run.job.type, "lost", run.duration_ms)
+
+    def _record(self, run: Run, outcome: Outcome | Settled, status: str) -> None:
+        self._counts.add(run.job.queue, run.job.type, status, outcome.duration_ms)
+        log_run(run, outcome, status)
+
+    def _count_lost(self, run: Run) -> None:
+        logger.warning(
+            "Job %s (%s), attempt %d: its outcome changed nothing: the lease is lost, or the job is settled already.",
+            run.job.id,
+            run.job.type,
+            run.job.attempt,
+        )
+        self._counts.add(run.job.queue, run.job.type, "lost", run.duration_ms)
