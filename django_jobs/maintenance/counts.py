@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -19,6 +19,7 @@ class Count:
     count: int = 0
     total_ms: int = 0
     histogram: list[int] = field(default_factory=lambda: [0] * BUCKETS)
+    written: int = 0
 
     def add(self, duration_ms: int) -> None:
         self.count += 1
@@ -27,12 +28,12 @@ class Count:
 
 
 class Counts:
-    """Thread-safe. A minute's numbers only grow, so the reporter writes them as they stand and may write them again."""
+    """The loop adds, the reporter reads. A minute only grows, so it is written as it stands, again and again."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: dict[Key, Count] = {}
-        self._minute = clock.now()
+        self._minute = clock.now().replace(second=0, microsecond=0)
         self._minute_until = 0.0
 
     def add(self, queue: str, type_name: str, outcome: str, duration_ms: int) -> None:
@@ -47,16 +48,25 @@ class Counts:
         now = clock.monotonic()
         if now >= self._minute_until:
             instant = clock.now()
-            self._minute = instant.replace(second=0, microsecond=0)
+            # Never back: a minute that was written and forgotten would be written over with less.
+            self._minute = max(self._minute, instant.replace(second=0, microsecond=0))
             self._minute_until = now + 60 - instant.second - instant.microsecond / 1e6
         return self._minute
 
-    def snapshot(self) -> dict[Key, Count]:
+    def unwritten(self) -> dict[Key, Count]:
+        """A copy of what has grown since it was last written."""
         with self._lock:
-            return {key: Count(c.count, c.total_ms, list(c.histogram)) for key, c in self._counts.items()}
+            return {
+                key: Count(count.count, count.total_ms, list(count.histogram))
+                for key, count in self._counts.items()
+                if count.count > count.written
+            }
 
-    def forget(self, written: Iterable[Key]) -> None:
-        """Drop past minutes that have been written."""
+    def note_written(self, written: Mapping[Key, Count]) -> None:
+        """Drop past minutes that have been written and did not grow meanwhile."""
         with self._lock:
-            for key in written:
-                self._counts.pop(key, None)
+            for key, count in written.items():
+                self._counts[key].written = count.count
+            for key, count in list(self._counts.items()):
+                if key[0] < self._minute and count.written == count.count:
+                    del self._counts[key]

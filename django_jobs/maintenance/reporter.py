@@ -8,7 +8,6 @@ from datetime import timedelta
 from django.db import connections
 from django.db.models.functions import Now
 
-from django_jobs import clock
 from django_jobs.engines.protocol import Session
 from django_jobs.models import JobCount, Worker
 
@@ -47,13 +46,13 @@ class Reporter:
 
     def _show_worker(self, **more: object) -> None:
         if not self._registered:
-            self._row.save(using=self._alias, force_insert=True)
+            Worker.objects.using(self._alias).bulk_create([self._row], ignore_conflicts=True)
             self._registered = True
         mine = Worker.objects.using(self._alias).filter(pk=self._row.pk)
         mine.update(running=self._running(), last_seen_at=Now(), **more)
 
     def _write_counts(self) -> int:
-        counts = self._counts.snapshot()
+        counts = self._counts.unwritten()
         rows = [self._count_row(key, count) for key, count in counts.items()]
         JobCount.objects.using(self._alias).bulk_create(
             rows,
@@ -61,8 +60,7 @@ class Reporter:
             unique_fields=["minute", "process", "queue", "type", "outcome"],
             update_fields=["count", "total_ms", "histogram"],
         )
-        this_minute = clock.now().replace(second=0, microsecond=0)
-        self._counts.forget(key for key in counts if key[0] < this_minute)
+        self._counts.note_written(counts)
         return len(rows)
 
     def _count_row(self, key: Key, count: Count) -> JobCount:

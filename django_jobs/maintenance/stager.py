@@ -26,7 +26,8 @@ class Stager:
             for queue in sorted(staging.queues):
                 session.wake(queue)
             self._poke()
-        self.pause = max(min(staging.next_due or self._every, self._every), SHORTEST)
+        next_due = self._every if staging.next_due is None else staging.next_due
+        self.pause = max(min(next_due, self._every), SHORTEST)
         return staging.staged
 
     def close(self, session: Session) -> None:

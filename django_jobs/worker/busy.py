@@ -21,17 +21,21 @@ logger = logging.getLogger("django_jobs.worker")
 
 
 class BusyRows:
+    """``persist``: some row was busy at the tick before as well, so it is no claimer that just looked at it."""
+
     def __init__(self, session: Session, lease: timedelta) -> None:
         self._session = session
         self._patience = lease.total_seconds() / 2
         self._since: dict[UUID, float] = {}
         self._named: set[UUID] = set()
+        self.persist = False
 
     def note(self, busy: Sequence[Outcome]) -> None:
         """Called with what was busy at each tick."""
         if not busy and not self._since:
             return
         now = clock.monotonic()
+        self.persist = any(outcome.job_id in self._since for outcome in busy)
         self._since = {outcome.job_id: self._since.get(outcome.job_id, now) for outcome in busy}
         self._named &= self._since.keys()
         for job_id, since in self._since.items():

@@ -33,7 +33,7 @@ from .progress import ProgressWriter
 from .running import Run
 from .slots import Slots
 from .stopping import Step, Stopping
-from .wake import LINGER, Sleeper
+from .wake import Sleeper
 
 logger = get_logger("django_jobs.worker")
 
@@ -150,18 +150,18 @@ class Loop:
         return outcomes
 
     def _claims(self) -> list[ClaimRequest]:
+        """One for each group with room. Groups take turns in being offered a suspect, and queues in being first."""
         if self._stopping.begun:
             return []
-        suspects = 0 if self.held.suspects() else 1
-        claims = []
         self._rotation += 1
-        for group in self.groups:
+        suspects_turn = None if self.held.suspects() else self._rotation % len(self.groups)
+        claims = []
+        for number, group in enumerate(self.groups):
             wanted = group.wanted()
             if wanted:
                 turn = self._rotation % len(group.queues)
                 queues = group.queues[turn:] + group.queues[:turn]
-                claims.append(ClaimRequest(queues=queues, limit=wanted, suspects=suspects))
-                suspects = 0
+                claims.append(ClaimRequest(queues=queues, limit=wanted, suspects=int(number == suspects_turn)))
         return claims
 
     def _accept(self, claim: ClaimRequest, jobs: Sequence[ClaimedJob]) -> None:
@@ -189,17 +189,14 @@ class Loop:
     def _plan(self, claims: Sequence[ClaimRequest], tick: Tick) -> None:
         """Decide how long to wait for an event."""
         full = any(len(jobs) == claim.limit for claim, jobs in zip(claims, tick.jobs, strict=True))
-        self._fruitless = 0 if any(tick.jobs) else self._fruitless + bool(claims)
         if (self._unsettled and not tick.busy) or (full and any(group.has_free for group in self.groups)):
             self._wait = 0.0
         elif self.drain is not None:
             self._wait = SHORT_POLL
         else:
             self._wait = self._sleep(found=any(tick.jobs))
-        if claims and self._fruitless < max(len(group.queues) for group in self.groups):
-            self._wait = min(self._wait, LINGER[0])
         if tick.busy:
-            self._wait = min(max(self._wait, SHORT_POLL), LONGEST_BUSY_WAIT)
+            self._wait = min(max(self._wait, SHORT_POLL), LONGEST_BUSY_WAIT) if self.busy_rows.persist else 0.0
 
     def _sleep(self, *, found: bool) -> float:
         if self._stopping.begun:

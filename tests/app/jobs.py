@@ -39,7 +39,7 @@ def hold(run: RunningJob, label: str, until: str):
 async def hold_async(label: str, until: str):
     await Mark.objects.acreate(label=f"{label} started", pid=os.getpid())
     try:
-        while not await asyncio.to_thread(Path(until).exists):
+        while not await asyncio.to_thread(Path(until).exists):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     except asyncio.CancelledError:
         await Mark.objects.acreate(label=f"{label} cancelled", pid=os.getpid())

@@ -191,10 +191,19 @@ def test_a_suspect_takes_the_only_slot_so_that_it_cannot_be_starved(session):
     assert (claimed.id, claimed.lost_runs) == (suspect.id, 2)
 
 
-def test_suspects_are_offered_in_front_of_the_first_queue_only(session):
+def test_a_suspect_of_any_queue_is_offered_but_only_one_of_all(session):
     JobFactory(queue="bulk", lost_runs=1)
-    assert claim(session, queues=("default", "bulk")) == []
-    assert len(claim(session, queues=("bulk", "default"))) == 1
+    JobFactory(queue="default", lost_runs=1)
+    assert [job.queue for job in claim(session, queues=("urgent", "default", "bulk"))] == ["default"]
+    assert [job.queue for job in claim(session, queues=("urgent", "default", "bulk"))] == ["bulk"]
+
+
+def test_a_suspect_goes_in_front_of_a_full_queue(session):
+    JobFactory.create_batch(5, queue="default", priority=9)
+    suspect = JobFactory(queue="bulk", lost_runs=1)
+    claimed = claim(session, limit=2, queues=("default", "bulk"))
+    assert len(claimed) == 2
+    assert suspect.id in {job.id for job in claimed}
 
 
 def test_a_suspect_of_a_paused_queue_is_not_claimed(session):

@@ -15,7 +15,7 @@ from tests.app.jobs import hold, hold_delicate, mark, mark_atomic, nap, poison
 from tests.app.models import Mark
 from tests.waiting import wait_for
 
-CHAOS_SECONDS = float(os.environ.get("CHAOS_SECONDS", "8"))
+CHAOS_SECONDS = float(os.environ.get("CHAOS_SECONDS", "5"))
 
 
 def lost_errors(info):
@@ -23,7 +23,7 @@ def lost_errors(info):
 
 
 def test_the_jobs_of_killed_processes_run_elsewhere_and_the_loss_is_on_record(start_worker, gate, wait_for_marks):
-    workers = [start_worker("--concurrency", "4") for _ in range(4)]
+    workers = [start_worker("--concurrency", "4") for _ in range(3)]
     jobs = [hold.enqueue(label=f"{n}", until=str(gate)) for n in range(16)]
     wait_for_marks(*(f"{n} started" for n in range(16)))
     killed = {worker.pid for worker in workers[:2]}
@@ -56,7 +56,7 @@ def test_a_delicate_job_of_a_killed_process_is_buried_not_repeated(start_worker,
 
 def test_a_job_that_kills_its_process_ends_as_dead_and_its_neighbours_survive(start_worker, wait_for_marks):
     poisoned = poison.enqueue(label="poison")
-    innocents = [nap.enqueue(label=f"{n}", seconds=0.5) for n in range(4)]
+    innocents = [nap.enqueue(label=f"{n}", seconds=0.5) for n in range(3)]
     for _ in range(2):
         start_worker("--concurrency", "5", wait=False).wait(30)
     start_worker("--concurrency", "5")
@@ -140,7 +140,7 @@ def test_chaos_loses_nothing_and_repeats_only_what_lost_its_lease(start_worker, 
     runs = {}
     for label in Mark.objects.values_list("label", flat=True):
         runs[int(label)] = runs.get(int(label), 0) + 1
-    for n, id in enumerate(ids):
-        info = get_job(id)
+    for n, job_id in enumerate(ids):
+        info = get_job(job_id)
         assert info.status == "succeeded"
         assert runs[n] == 1 or (runs[n] <= 1 + len(lost_errors(info)) and handle is mark)

@@ -211,7 +211,7 @@ def test_an_ending_works_in_an_async_handler(job):
 
     enqueued = {how: ends_async.enqueue(how=how).id for how in ("cancel", "bury", "raise")}
     drain()
-    assert {how: get_job(id).status for how, id in enqueued.items()} == {
+    assert {how: get_job(job_id).status for how, job_id in enqueued.items()} == {
         "cancel": "cancelled",
         "bury": "dead",
         "raise": "dead",

@@ -7,8 +7,8 @@ import pytest
 
 from django_jobs import RunningJob, get_job, retry_dead
 from django_jobs.models import DeadJob, Job
-from tests.worker.embedded import drain, running_worker
 from tests.waiting import wait_for
+from tests.worker.embedded import drain, running_worker
 
 BASE_EXCEPTIONS = {
     "SystemExit": SystemExit(3),
@@ -68,7 +68,7 @@ def test_an_exit_in_a_task_that_a_handler_started_does_not_end_the_event_loop(jo
     waiting = patient.enqueue()
     starts_child.enqueue()
     with running_worker() as worker:
-        wait_for(lambda: DeadJob.objects.exists())
+        wait_for(DeadJob.objects.exists)
         wait_for(lambda: get_job(waiting.id).status == "succeeded")
         again = patient.enqueue()
         wait_for(lambda: get_job(again.id).result == "went on")
@@ -106,7 +106,7 @@ HORRORS = {
 def test_the_most_awkward_error_is_recorded(job, horror, times):
     @job("horror", max_attempts=times)
     def raise_horror():
-        raise HORRORS[horror]()
+        raise HORRORS[horror]()  # noqa: RSE102 - the call makes the error
 
     enqueued = raise_horror.enqueue()
     drain()

@@ -225,7 +225,7 @@ def test_cancelling_around_the_moment_of_the_return_ends_in_a_documented_state(j
             ids.append(noop.enqueue().id)
             cancel(ids[-1])
         wait_for(lambda: not Job.objects.exists())
-    assert {get_job(id).status for id in ids} <= {"succeeded", "cancelled"}
+    assert {get_job(job_id).status for job_id in ids} <= {"succeeded", "cancelled"}
 
 
 def test_a_drain_outlives_a_rescue(job):

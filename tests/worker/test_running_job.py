@@ -229,6 +229,6 @@ def test_a_run_whose_lease_is_lost_is_told(job, configure):
             Job.objects.filter(pk=enqueued.id).update(
                 status="pending", lease_token=None, locked_until=None, locked_by=""
             )
-            wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+            wait_for(lambda enqueued=enqueued: get_job(enqueued.id).status == "succeeded")
             assert told.wait(10)
         assert get_job(enqueued.id).attempts == 2

@@ -229,4 +229,4 @@ def test_enqueueing_by_name_runs_the_same_handler_as_an_alias(job):
 
     ids = [enqueue("new_name").id, enqueue("old_name").id]
     drain()
-    assert [get_job(id).result for id in ids] == ["renamed", "renamed"]
+    assert [get_job(job_id).result for job_id in ids] == ["renamed", "renamed"]

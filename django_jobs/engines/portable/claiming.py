@@ -74,17 +74,16 @@ def paused_queues(alias: str, queues: Collection[str], now: datetime) -> set[str
 
 
 def _ready_jobs(alias: str, request: ClaimRequest, now: datetime) -> list[_ReadyJob]:
-    """A suspect is offered in front of the first queue only: it may kill its process again."""
+    """A suspect goes in front of everything, one at a time: it may kill its process again."""
     paused = paused_queues(alias, request.queues, now)
+    running = [queue for queue in request.queues if queue not in paused]
     found: list[_ReadyJob] = []
-    for place, queue in enumerate(request.queues):
-        if queue in paused or len(found) == request.limit:
-            continue
-        suspects = min(request.suspects, request.limit) if place == 0 else 0
-        jobs = _first_of(alias, queue, SUSPECT, suspects) if suspects else []
-        jobs += _first_of(alias, queue, USUAL, request.limit - len(found) - len(jobs))
-        found += sorted(jobs, key=lambda job: (-job.priority, job.ready_seq))
-    return found
+    for kind, limit in ((SUSPECT, min(request.suspects, request.limit)), (USUAL, request.limit)):
+        for queue in running:
+            if len(found) < limit:
+                found += _first_of(alias, queue, kind, limit - len(found))
+    place = {queue: number for number, queue in enumerate(request.queues)}
+    return sorted(found, key=lambda job: (place[job.queue], -job.priority, job.ready_seq))
 
 
 def _first_of(alias: str, queue: str, kind: Q, limit: int) -> list[_ReadyJob]:

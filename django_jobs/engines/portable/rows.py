@@ -69,10 +69,11 @@ def copy_rows(
 ) -> None:
     """Copy rows to another table as they are stored. ``same``: column of the target to column of the source.
 
-    ``rows``: by the source's id, the values that the copy does not take from it.
+    ``rows``: by the source's id, the values that are given, whatever the source holds.
     """
     if rows:
         names = list(next(iter(rows.values())))
+        same = {name: origin for name, origin in same.items() if name not in names}
         marks = ", ".join(["%s"] * len(names))
         sql = (
             f"INSERT INTO {_table(connection, target)} ({_listed(connection, [*same, *names])}) "  # noqa: S608

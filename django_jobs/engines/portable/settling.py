@@ -33,11 +33,7 @@ TO_HISTORY = {
     "enqueued_at": "created_at",
     "worker": "locked_by",
 }
-TO_DEAD_JOBS = {
-    name: name
-    for name in {f.name for f in Job._meta.fields} & {f.name for f in DeadJob._meta.fields}
-    if name not in ("lost_runs", "last_error", "errors")
-}
+TO_DEAD_JOBS = {name: name for name in {f.name for f in Job._meta.fields} & {f.name for f in DeadJob._meta.fields}}
 
 
 class _Held(NamedTuple):

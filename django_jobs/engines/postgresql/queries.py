@@ -22,6 +22,12 @@ _ASLEEP = (
     "THEN NOT pg_advisory_unlock(j.tableoid::int4, hashtext(j.queue)) ELSE true END"
 )
 
+# Is the queue q.name not paused? A scalar sub-select, so that the planner keeps the order of the queues.
+_RUNS = (
+    "NOT coalesce((SELECT p.paused_at IS NOT NULL AND (p.resume_at IS NULL OR p.resume_at > statement_timestamp()) "
+    "FROM {queues} p WHERE p.name = q.name), false)"
+)
+
 # Keeps the first 2 and the last 8.
 _ERRORS_WITH_NEW = (
     "CASE WHEN v.new_error IS NULL THEN j.errors "
@@ -40,6 +46,7 @@ def _names() -> dict[str, str]:
     }
     return {
         "asleep": _ASLEEP,
+        "runs": _RUNS,
         "errors_with_new": _ERRORS_WITH_NEW,
         "lease_tokens": LEASE_TOKENS,
         "ready_order": READY_ORDER,

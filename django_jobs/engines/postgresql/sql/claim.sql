@@ -6,27 +6,30 @@
 --        row and then takes more than n. A row changed between snapshot and lock is re-checked by LockRows; if its ctid moved,
 --        it is merely not claimed this time.
 -- Order: the nested loop is lazy, so a later queue's rows are not even locked once the limit is reached.
---        A suspect is offered in front of the first queue only, one at a time: it may kill its process again.
+--        A suspect goes in front of everything, one at a time: it may kill its process again.
 UPDATE {jobs} j
    SET status = 'processing', attempts = j.attempts + 1, locked_by = %(worker)s,
        locked_until = statement_timestamp() + %(lease)s, lease_token = nextval('{lease_tokens}')
  WHERE j.ctid = ANY (ARRAY(
-    SELECT ready.c
-      FROM unnest(%(queues)s::text[]) WITH ORDINALITY AS q(name, place)
-     CROSS JOIN LATERAL (
-        SELECT c FROM (
-            SELECT ctid AS c FROM {jobs}
-             WHERE q.place = 1 AND queue = q.name AND status = 'pending' AND lost_runs > 0
-             ORDER BY priority DESC, ready_xid, ready_seq LIMIT %(suspects)s FOR UPDATE SKIP LOCKED) suspect
+    SELECT c FROM (
+        (SELECT suspect.c
+           FROM unnest(%(queues)s::text[]) AS q(name)
+          CROSS JOIN LATERAL (
+                SELECT ctid AS c FROM {jobs}
+                 WHERE queue = q.name AND status = 'pending' AND lost_runs > 0
+                 ORDER BY priority DESC, ready_xid, ready_seq LIMIT %(suspects)s FOR UPDATE SKIP LOCKED) suspect
+          WHERE {runs}
+          LIMIT %(suspects)s)
          UNION ALL
-        SELECT c FROM (
-            SELECT ctid AS c FROM {jobs}
-             WHERE queue = q.name AND status = 'pending' AND lost_runs = 0
-             ORDER BY priority DESC, ready_xid, ready_seq LIMIT %(limit)s FOR UPDATE SKIP LOCKED) usual
-     ) ready
-     WHERE NOT coalesce((SELECT p.paused_at IS NOT NULL AND (p.resume_at IS NULL OR p.resume_at > statement_timestamp())
-                           FROM {queues} p WHERE p.name = q.name), false)
-     LIMIT %(limit)s))
+        (SELECT usual.c
+           FROM unnest(%(queues)s::text[]) AS q(name)
+          CROSS JOIN LATERAL (
+                SELECT ctid AS c FROM {jobs}
+                 WHERE queue = q.name AND status = 'pending' AND lost_runs = 0
+                 ORDER BY priority DESC, ready_xid, ready_seq LIMIT %(limit)s FOR UPDATE SKIP LOCKED) usual
+          WHERE {runs})
+    ) ready
+    LIMIT %(limit)s))
 RETURNING id, lease_token, type, payload::text, queue, priority, tenant, attempts, max_attempts, lost_runs,
           context::text,
           coalesce(untaken_since < statement_timestamp() - %(patience)s::interval, false),

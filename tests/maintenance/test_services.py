@@ -1,0 +1,164 @@
+"""Maintenance in a worker: what it does, and that nothing of it can stop the rest."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import OperationalError
+
+from django_jobs.engines.protocol import EngineUnavailable, Staging
+from django_jobs.maintenance.counts import Counts
+from django_jobs.maintenance.partitioner import Partitioner
+from django_jobs.maintenance.reporter import Reporter
+from django_jobs.maintenance.service import Maintenance
+from django_jobs.maintenance.stager import SHORTEST, Stager
+from django_jobs.models import JobCount, Worker
+from tests.waiting import wait_for
+
+
+class StubSession:
+    def __init__(self, staging=None):
+        self.staging = staging or Staging()
+        self.woken = []
+        self.closed = False
+
+    def stage(self):
+        return self.staging
+
+    def wake(self, queue):
+        self.woken.append(queue)
+
+    def close(self):
+        self.closed = True
+
+
+class StubService:
+    pause = timedelta(milliseconds=1)
+
+    def __init__(self, name, error=None):
+        self.name = name
+        self.error = error
+        self.turns = 0
+        self.closed = 0
+
+    def run_once(self, session):
+        self.turns += 1
+        if self.error:
+            raise self.error
+        return 1
+
+    def close(self, session):
+        self.closed += 1
+        if self.error:
+            raise self.error
+
+
+@pytest.mark.parametrize("error", [RuntimeError("bug"), EngineUnavailable("gone"), OperationalError("gone")], ids=repr)
+def test_a_service_that_fails_is_logged_and_the_others_go_on(error, caplog):
+    broken, fine = StubService("broken one", error), StubService("fine one")
+    session = StubSession()
+    maintenance = Maintenance(lambda: session, [broken, fine])
+    maintenance.start()
+    wait_for(lambda: broken.turns > 3 and fine.turns > 3)
+    maintenance.stop()
+    assert "broken one" in caplog.text
+    assert "fine one" not in caplog.text
+    assert (broken.closed, fine.closed, session.closed) == (1, 1, True)
+
+
+def test_stopping_does_not_wait_for_a_service_that_hangs():
+    release = threading.Event()
+
+    class Hanging(StubService):
+        def run_once(self, session):
+            self.turns += 1
+            release.wait(60)
+
+    hanging = Hanging("hanging one")
+    maintenance = Maintenance(StubSession, [hanging])
+    maintenance.start()
+    wait_for(lambda: hanging.turns)
+    maintenance.stop(timeout=0.1)
+    release.set()
+    wait_for(lambda: hanging.closed)
+
+
+@pytest.mark.parametrize(
+    ("next_due", "pause"),
+    [
+        (None, timedelta(seconds=1)),
+        (timedelta(seconds=5), timedelta(seconds=1)),
+        (timedelta(milliseconds=300), timedelta(milliseconds=300)),
+        (timedelta(0), SHORTEST),
+        (timedelta(seconds=-3), SHORTEST),
+    ],
+    ids=str,
+)
+def test_the_stager_comes_again_when_the_next_job_is_due(next_due, pause):
+    stager = Stager(timedelta(seconds=1), lambda: None)
+    stager.run_once(StubSession(Staging(next_due=next_due)))
+    assert stager.pause == pause
+
+
+def test_the_stager_tells_its_own_loop_and_wakes_one_worker_of_each_queue():
+    pokes = []
+    session = StubSession(Staging(staged=3, queues=frozenset({"urgent", "bulk"})))
+    assert Stager(timedelta(seconds=1), lambda: pokes.append(1)).run_once(session) == 3
+    assert (session.woken, pokes) == (["bulk", "urgent"], [1])
+
+
+def test_the_stager_tells_nobody_when_nothing_was_due():
+    session = StubSession(Staging())
+    Stager(timedelta(seconds=1), lambda: pytest.fail("poked")).run_once(session)
+    assert session.woken == []
+
+
+@pytest.fixture
+def counts():
+    return Counts()
+
+
+@pytest.fixture
+def reporter(counts, transactional_db):
+    row = Worker(id="worker-1", host="h", pid=1, queues=[], version="0")
+    return Reporter(row, "default", lambda: 7, counts)
+
+
+def test_a_worker_is_shown_from_its_first_report_to_its_last(reporter):
+    reporter.run_once(None)
+    row = Worker.objects.get()
+    assert (row.running, row.stopped_at) == (7, None)
+    reporter.close(None)
+    assert Worker.objects.get().stopped_at is not None
+
+
+def test_a_report_that_is_repeated_changes_nothing(reporter, counts, monkeypatch):
+    counts.add("default", "noop", "succeeded", 5)
+    monkeypatch.setattr(counts, "note_written", lambda written: None)
+    for _ in range(3):
+        assert reporter.run_once(None) == 1
+    row = JobCount.objects.get()
+    assert (row.count, row.total_ms, sum(row.histogram), row.process) == (1, 5, 1, "worker-1")
+
+
+def test_counts_that_grow_are_written_over(reporter, counts):
+    counts.add("default", "noop", "succeeded", 5)
+    reporter.run_once(None)
+    counts.add("default", "noop", "succeeded", 6)
+    reporter.run_once(None)
+    row = JobCount.objects.get()
+    assert (row.count, row.total_ms) == (2, 11)
+    assert reporter.run_once(None) == 0
+
+
+def test_a_worker_that_is_registered_already_is_not_an_error(reporter):
+    reporter.run_once(None)
+    reporter._registered = False
+    reporter.run_once(None)
+    assert Worker.objects.count() == 1
+
+
+def test_partitions_are_made_ahead_once(transactional_db):
+    partitioner = Partitioner("default")
+    partitioner.run_once(None)
+    assert partitioner.run_once(None) == 0

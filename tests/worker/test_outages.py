@@ -1,0 +1,204 @@
+"""The database goes away for a while: nothing is lost, nothing runs twice, and the worker goes on by itself."""
+
+import threading
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+from django.core.management import call_command
+from django.db import OperationalError, connection, connections
+
+from django_jobs import RunningJob, get_job
+from django_jobs.engines import open_session
+from django_jobs.engines.protocol import EngineConfig, EngineUnavailable
+from django_jobs.models import Job, JobHistory
+from tests.app.models import Mark
+from tests.postgres_server import PostgresServer
+from tests.waiting import wait_for
+from tests.worker.embedded import drain, running_worker
+
+
+@pytest.fixture
+def noop(job):
+    @job("noop")
+    def noop():
+        pass
+
+    return noop
+
+
+@pytest.fixture
+def only_postgresql():
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has no server")
+
+
+def terminate_other_sessions():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        return cursor.fetchone()[0]
+
+
+@pytest.mark.parametrize("asleep", [True, False], ids=["asleep", "busy"])
+def test_terminated_sessions_are_replaced_and_nothing_is_lost(noop, only_postgresql, asleep, job):
+    release = threading.Event()
+    runs = []
+
+    @job("long")
+    def long(run: RunningJob):
+        runs.append(run.attempt)
+        assert release.wait(30)
+        return "ended"
+
+    with running_worker() as worker:
+        enqueued = long.enqueue()
+        wait_for(lambda: runs)
+        if asleep:
+            wait_for(lambda: worker.posture == "asleep")
+        assert terminate_other_sessions() >= 1
+        release.set()
+        wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+        after = noop.enqueue()
+        wait_for(lambda: get_job(after.id).status == "succeeded")
+    assert runs == [1]
+
+
+def test_repeated_terminations_under_load_lose_nothing_and_repeat_nothing(job, only_postgresql):
+    @job("counts")
+    def counts(n: int):
+        pass
+
+    enqueued = counts.enqueue_many({"n": n} for n in range(3000))
+    with running_worker(concurrency=4):
+        for part in range(1, 6):
+            wait_for(lambda part=part: JobHistory.objects.count() > part * 400, timeout=30)
+            terminate_other_sessions()
+        wait_for(lambda: not Job.objects.exists(), timeout=40)
+    assert JobHistory.objects.filter(status="succeeded").count() == len(enqueued)
+    assert set(JobHistory.objects.values_list("attempts", flat=True)) == {1}
+
+
+def test_settling_that_fails_is_tried_until_it_succeeds(job, monkeypatch):
+    session_type = type(open_session(EngineConfig(alias="default")))
+    real, failures, runs = session_type.tick, [], []
+
+    def tick(self, outcomes, claims):
+        if outcomes and len(failures) < 3:
+            failures.append(1)
+            raise EngineUnavailable("not now")
+        return real(self, outcomes, claims)
+
+    monkeypatch.setattr(session_type, "tick", tick)
+
+    @job("once")
+    def once(run: RunningJob):
+        runs.append(run.attempt)
+
+    enqueued = once.enqueue()
+    drain()
+    assert (get_job(enqueued.id).status, runs, len(failures)) == ("succeeded", [1], 3)
+
+
+def test_a_claim_whose_answer_was_lost_is_given_back_unharmed(job, noop, monkeypatch):
+    session_type = type(open_session(EngineConfig(alias="default")))
+    real, lost = session_type.tick, []
+
+    def tick(self, outcomes, claims):
+        answer = real(self, outcomes, claims)
+        if any(answer.jobs) and not lost:
+            lost.extend(answer.jobs[0])
+            raise EngineUnavailable("the answer was lost")
+        return answer
+
+    enqueued = noop.enqueue()
+    monkeypatch.setattr(session_type, "tick", tick)
+    drain()
+    info = get_job(enqueued.id)
+    assert (len(lost), info.status, info.attempts) == (1, "succeeded", 1)
+
+
+def test_a_maintenance_service_that_breaks_does_not_stop_the_others(job, noop, monkeypatch):
+    session_type = type(open_session(EngineConfig(alias="default")))
+
+    def rescue(self, judge):
+        raise RuntimeError("a bug of ours")
+
+    monkeypatch.setattr(session_type, "rescue", rescue)
+    enqueued = noop.using(delay=timedelta(milliseconds=200)).enqueue()
+    drain()
+    assert get_job(enqueued.id).status == "succeeded"
+
+
+def test_a_writer_that_keeps_the_database_locked_only_delays(job, noop):
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL has no lock of the whole database")
+    other = connections["default"].copy()
+    with running_worker() as worker:
+        other.set_autocommit(False)
+        with other.cursor() as cursor:
+            cursor.execute("INSERT INTO tests_app_mark (label, pid) VALUES ('held', 0)")
+        waiting = threading.Thread(target=worker.process.loop.poke.poke)
+        waiting.start()
+        waiting.join()
+        assert worker.alive
+        other.rollback()
+        enqueued = noop.enqueue()
+        wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+    other.close()
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_a_restart_of_the_server_in_mid_run_re_runs_nothing(job, only_postgresql, mode, configure):
+    configure(LEASE=10)
+    runs, release = [], threading.Event()
+
+    @job("long")
+    def long(run: RunningJob, n: int):
+        runs.append(n)
+        assert release.wait(60)
+        Mark.objects.create(label=str(n))
+
+    with PostgresServer(synchronous_commit="on") as server, other_server(server):
+        jobs = [long.enqueue(n=n) for n in range(4)]
+        with running_worker() as worker:
+            wait_for(lambda: sorted(runs) == [0, 1, 2, 3])
+            connections["default"].close()
+            server.restart(mode)
+            release.set()
+            wait_for(lambda: all(status_if_reachable(one) == "succeeded" for one in jobs), timeout=40)
+            later = long.enqueue(n=9)
+            wait_for(lambda: get_job(later.id).status == "succeeded")
+            assert worker.alive
+        assert sorted(runs) == [0, 1, 2, 3, 9]
+        assert sorted(Mark.objects.values_list("label", flat=True)) == ["0", "1", "2", "3", "9"]
+        connections["default"].close()
+
+
+def status_if_reachable(one):
+    try:
+        return get_job(one.id).status
+    except OperationalError:
+        connections["default"].close()
+        return None
+
+
+@contextmanager
+def other_server(server):
+    """Point the alias ``default`` of every thread to another server, with the tables in it."""
+    wrapper = connections["default"]
+    before = {key: wrapper.settings_dict[key] for key in ("HOST", "NAME")}
+
+    def point_to(place):
+        wrapper.close()
+        connections.settings["default"].update(place)
+        wrapper.settings_dict.update(place)
+
+    point_to({"HOST": str(server.socket_dir), "NAME": "postgres"})
+    try:
+        call_command("migrate", verbosity=0, run_syncdb=True)
+        yield
+    finally:
+        point_to(before)

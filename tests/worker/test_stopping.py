@@ -1,0 +1,133 @@
+"""Stopping a worker: what has not started goes back as if it had never been claimed."""
+
+import asyncio
+import threading
+
+from django_jobs import get_job
+from django_jobs.models import Job, JobHistory, Worker
+from tests.waiting import wait_for
+from tests.worker.embedded import EmbeddedWorker, running_worker
+
+
+def test_unstarted_jobs_are_handed_back_with_their_attempt_refunded(job):
+    hold, release = threading.Event(), threading.Event()
+
+    @job("quick")
+    def quick():
+        if hold.is_set():
+            release.wait(60)
+
+    quick.enqueue_many({} for _ in range(4000))
+    with running_worker(concurrency=2) as worker:
+        wait_for(lambda: JobHistory.objects.count() > 500)
+        hold.set()
+        wait_for(lambda: worker.process._groups[0].running == 2)
+        worker.stop()
+        wait_for(lambda: Job.objects.filter(status="processing").count() == 2)
+        assert worker.alive
+        release.set()
+        worker.join()
+    assert worker.code == 0
+    assert set(Job.objects.values_list("attempts", "locked_by", "lease_token")) == {(0, "", None)}
+    assert Job.objects.count() + JobHistory.objects.count() == 4000
+    assert set(JobHistory.objects.values_list("attempts", flat=True)) == {1}
+
+
+def test_what_overlaps_a_deploy_runs_once(job):
+    @job("quick")
+    def quick():
+        pass
+
+    quick.enqueue_many({} for _ in range(2000))
+    for _ in range(4):
+        with running_worker(concurrency=3):
+            done = JobHistory.objects.count()
+            wait_for(lambda done=done: JobHistory.objects.count() > done + 50 or not Job.objects.exists())
+    with running_worker():
+        wait_for(lambda: not Job.objects.exists(), timeout=30)
+    assert JobHistory.objects.filter(status="succeeded", attempts=1).count() == 2000
+
+
+def test_a_second_stop_hands_running_jobs_back_at_once(job):
+    release, cancelled = threading.Event(), threading.Event()
+
+    @job("thread")
+    def thread():
+        release.wait(60)
+
+    @job("task")
+    async def task():
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    jobs = [thread.enqueue(), task.enqueue()]
+    with running_worker() as worker:
+        wait_for(lambda: worker.process._groups[0].running == 2)
+        worker.stop()
+        worker.stop()
+        worker.join(10)
+        release.set()
+    assert cancelled.is_set()
+    assert [(get_job(one.id).status, get_job(one.id).attempts) for one in jobs] == [("scheduled", 0)] * 2
+
+
+def test_an_async_run_may_use_its_cancellation_to_finish(job):
+    @job("finishes")
+    async def finishes():
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return "saved what there was"
+
+    enqueued = finishes.enqueue()
+    with running_worker() as worker:
+        wait_for(lambda: worker.process._groups[0].running == 1)
+        wait_for(lambda: any(run.stop for _, run in worker.process.held.snapshot()))
+        worker.stop()
+        worker.stop()
+        worker.join(10)
+    assert get_job(enqueued.id).result == "saved what there was"
+
+
+def test_a_handler_that_ends_after_the_hand_back_changes_nothing(job):
+    release, ended = threading.Event(), threading.Event()
+
+    @job("late")
+    def late():
+        release.wait(60)
+        ended.set()
+        return "late"
+
+    enqueued = late.enqueue()
+    with running_worker() as worker:
+        wait_for(lambda: worker.process._groups[0].running == 1)
+        worker.stop()
+        worker.stop()
+        worker.join(10)
+    release.set()
+    assert ended.wait(10)
+    info = get_job(enqueued.id)
+    assert (info.status, info.attempts, info.result) == ("scheduled", 0, None)
+
+
+def test_a_worker_that_was_stopped_before_it_began_claims_nothing(job):
+    @job("noop")
+    def noop():
+        pass
+
+    enqueued = noop.enqueue()
+    worker = EmbeddedWorker()
+    worker.stop()
+    worker.start()
+    assert worker.join() == 0
+    assert (get_job(enqueued.id).status, get_job(enqueued.id).attempts) == ("pending", 0)
+
+
+def test_a_stopped_worker_is_shown_as_stopped():
+    with running_worker() as worker:
+        wait_for(lambda: Worker.objects.filter(pk=worker.process.id).exists())
+        assert Worker.objects.get().stopped_at is None
+    assert Worker.objects.get().stopped_at is not None
