@@ -20,7 +20,7 @@ from .exceptions import ConfigurationError, UnknownQueue
 from .retry import RetryPolicy
 
 SETTING = "DJANGO_JOBS"
-ABOVE_ZERO = ("timeout", "rescue_every", "stage_every", "poll_every", "poll_every_unproven", "history_retention")
+ABOVE_ZERO = ("timeout", "rescue_every", "stage_every", "poll_every", "poll_every_unproven")
 NOT_NEGATIVE = ("timeout_grace", "idempotency_retention", "unknown_patience", "shutdown_timeout")
 
 
@@ -58,9 +58,6 @@ class Settings(BaseModel):
     max_payload_bytes: int = Field(default=262_144, ge=256, description="Largest encoded payload.")
     idempotency_retention: timedelta = Field(
         default=timedelta(days=14), description="How long a key is remembered after the job's run_at."
-    )
-    history_retention: timedelta = Field(
-        default=timedelta(days=30), description="How long finished jobs are kept, by whole days."
     )
     lease: timedelta = Field(
         default=timedelta(seconds=60), description="How long a silent process keeps its running jobs."

@@ -47,10 +47,6 @@ SETTINGS_OUTRO = """\
 - `DEFAULT_QUEUE` is one of `QUEUES`.
 - If `DATABASE` is not `default`, put `"django_jobs.routers.JobsRouter"` first in `DATABASE_ROUTERS`, so that `migrate`
   and the ORM find the tables there.
-
-## Not yet
-
-`HISTORY_RETENTION` is accepted and checked, but nothing deletes old history yet.
 """
 
 COMMANDS_INTRO = """\

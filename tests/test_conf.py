@@ -60,9 +60,9 @@ def test_they_are_frozen():
 
 
 def test_durations_are_seconds_or_timedeltas():
-    found = settings_of(LEASE=90, POLL_EVERY=0.5, HISTORY_RETENTION=timedelta(days=3), TIMEOUT=None)
+    found = settings_of(LEASE=90, POLL_EVERY=0.5, IDEMPOTENCY_RETENTION=timedelta(days=3), TIMEOUT=None)
     assert (found.lease, found.poll_every) == (timedelta(seconds=90), timedelta(seconds=0.5))
-    assert (found.history_retention, found.timeout) == (timedelta(days=3), None)
+    assert (found.idempotency_retention, found.timeout) == (timedelta(days=3), None)
 
 
 def test_the_retry_policy_may_be_a_dict_with_seconds():
@@ -124,7 +124,6 @@ FAULTS = [
     ({"STAGE_EVERY": -1}, "STAGE_EVERY must be above zero"),
     ({"RESCUE_EVERY": 0}, "RESCUE_EVERY must be above zero"),
     ({"TIMEOUT": 0}, "TIMEOUT must be above zero"),
-    ({"HISTORY_RETENTION": -1}, "HISTORY_RETENTION must be above zero"),
     ({"SHUTDOWN_TIMEOUT": -1}, "SHUTDOWN_TIMEOUT must be zero or more"),
     ({"IDEMPOTENCY_RETENTION": -1}, "IDEMPOTENCY_RETENTION must be zero or more"),
     ({"TIMEOUT_GRACE": -1}, "TIMEOUT_GRACE must be zero or more"),

@@ -53,7 +53,7 @@ def get_job(id: UUID | str) -> JobInfo:
                 return found
     raise JobNotFound(
         f"No job has the id {job_id}. If it was enqueued in a transaction that has not committed, it is not there yet; "
-        "finished jobs are kept for DJANGO_JOBS['HISTORY_RETENTION']."
+        "a finished job is there as long as its row of the history."
     )
 
 

@@ -205,7 +205,7 @@ def test_a_cancellation_asked_for_ends_a_later_failure_as_cancelled():
 @pytest.mark.parametrize("function", [get_job, cancel], ids=["get_job", "cancel"])
 @pytest.mark.parametrize("id", [UUID(int=5), str(UUID(int=5))], ids=repr)
 def test_a_job_that_is_not_there_is_not_found(function, id):
-    with pytest.raises(JobNotFound, match=r"No job has the id 0.*5\. .*not committed.*HISTORY_RETENTION"):
+    with pytest.raises(JobNotFound, match=r"No job has the id 0.*5\. .*not committed.*history"):
         function(id)
 
 
