@@ -38,8 +38,9 @@ class Held:
             return (run.job.id, run.job.token) in self._runs
 
     def suspects(self) -> int:
+        """How many jobs that were lost before are running or waiting here; one that has ended is no danger any more."""
         with self._lock:
-            return sum(run.job.lost_runs > 0 for _, run in self._runs.values())
+            return sum(run.job.lost_runs > 0 and not run.ended for _, run in self._runs.values())
 
     def __len__(self) -> int:
         return len(self._runs)

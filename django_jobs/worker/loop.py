@@ -42,6 +42,7 @@ STALE_SECONDS = 1.0
 SHORT_POLL = 0.1
 LONGEST_BUSY_WAIT = 1.0
 WAKE_NEXT_SECONDS = 0.1
+SURPLUS_DELAY = timedelta(seconds=1)
 
 
 class Loop:
@@ -91,11 +92,6 @@ class Loop:
     def stop(self) -> None:
         """Ask to end: first gracefully, a second time at once. Safe in a signal handler."""
         self._stopping.ask()
-        self.poke.poke()
-
-    def look_everywhere(self) -> None:
-        """Jobs have become ready: suspects among them are found only by a claim that has their queue in front."""
-        self._fruitless = 0
         self.poke.poke()
 
     # The loop
@@ -150,18 +146,18 @@ class Loop:
         return outcomes
 
     def _claims(self) -> list[ClaimRequest]:
-        """One for each group with room. Groups take turns in being offered a suspect, and queues in being first."""
+        """One for each group with room. The queues of a group take turns in being first."""
         if self._stopping.begun:
             return []
         self._rotation += 1
-        suspects_turn = None if self.held.suspects() else self._rotation % len(self.groups)
+        suspects = 0 if self.held.suspects() else 1
         claims = []
-        for number, group in enumerate(self.groups):
+        for group in self.groups:
             wanted = group.wanted()
             if wanted:
                 turn = self._rotation % len(group.queues)
                 queues = group.queues[turn:] + group.queues[:turn]
-                claims.append(ClaimRequest(queues=queues, limit=wanted, suspects=int(number == suspects_turn)))
+                claims.append(ClaimRequest(queues=queues, limit=wanted, suspects=suspects))
         return claims
 
     def _accept(self, claim: ClaimRequest, jobs: Sequence[ClaimedJob]) -> None:
@@ -169,13 +165,19 @@ class Loop:
             return
         group = next(group for group in self.groups if claim.queues[0] in group.queues)
         group.prefetch.saw(jobs)
-        runs = [Run(job, registry.find(job.type)) for job in jobs]
+        runs = [Run(job, registry.find(job.type)) for job in self._one_suspect_at_most(jobs)]
         self.held.add(group, runs)
         group.add(runs)
         if not self._stopping.asked:
             self.dispatcher.fill(group)
         if len(jobs) == claim.limit:
             self._wake_another(jobs[-1].queue)
+
+    def _one_suspect_at_most(self, jobs: Sequence[ClaimedJob]) -> list[ClaimedJob]:
+        """Two groups may each have claimed one: the second goes back."""
+        surplus = [job for job in jobs if job.lost_runs and self.held.suspects()]
+        self._unsettled += [handed_back(job, SURPLUS_DELAY) for job in surplus]
+        return [job for job in jobs if job not in surplus]
 
     def _wake_another(self, queue: str) -> None:
         """This claim came back full, so there may be work for another process."""
@@ -238,7 +240,6 @@ class Loop:
         try:
             wanted = self.session.take_notification()
             if wanted:
-                self._fruitless = 0
                 self.sleeper.get_up()
                 self._pass_on(group for group in self.groups if not group.has_free)
         except EngineUnavailable as error:

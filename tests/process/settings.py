@@ -11,6 +11,7 @@ DJANGO_JOBS = DJANGO_JOBS | json.loads(os.environ.get("TEST_DJANGO_JOBS", "{}"))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "formatters": {"timed": {"format": "%(asctime)s %(levelname)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "timed"}},
     "loggers": {"django_jobs": {"level": "INFO", "handlers": ["console"]}},
 }

@@ -15,7 +15,7 @@ from tests.app.jobs import hold, hold_delicate, mark, mark_atomic, nap, poison
 from tests.app.models import Mark
 from tests.waiting import wait_for
 
-CHAOS_SECONDS = float(os.environ.get("CHAOS_SECONDS", "5"))
+CHAOS_SECONDS = float(os.environ.get("CHAOS_SECONDS", "4"))
 
 
 def lost_errors(info):
@@ -24,8 +24,8 @@ def lost_errors(info):
 
 def test_the_jobs_of_killed_processes_run_elsewhere_and_the_loss_is_on_record(start_worker, gate, wait_for_marks):
     workers = [start_worker("--concurrency", "4") for _ in range(3)]
-    jobs = [hold.enqueue(label=f"{n}", until=str(gate)) for n in range(16)]
-    wait_for_marks(*(f"{n} started" for n in range(16)))
+    jobs = [hold.enqueue(label=f"{n}", until=str(gate)) for n in range(12)]
+    wait_for_marks(*(f"{n} started" for n in range(12)))
     killed = {worker.pid for worker in workers[:2]}
     for worker in workers[:2]:
         worker.send(signal.SIGKILL)

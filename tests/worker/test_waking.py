@@ -10,6 +10,7 @@ from django.db import connection, connections, transaction
 
 from django_jobs import RunningJob, enqueue, get_job
 from django_jobs.models import Job, JobHistory
+from tests.factories import JobFactory
 from tests.waiting import wait_for
 from tests.worker.embedded import running_worker
 
@@ -206,3 +207,21 @@ def test_no_wake_up_is_lost_under_bursts_and_slow_commits(job):
         wait_for(lambda: not Job.objects.exists(), timeout=10, message="the last jobs to be found without a poll")
     assert not [producer.error for producer in producers if producer.error]
     assert JobHistory.objects.filter(status="succeeded").count() == sum(producer.committed for producer in producers)
+
+
+def test_jobs_that_were_lost_before_run_one_by_one_without_waiting_for_a_poll(job):
+    together, most = [], []
+
+    @job("lost")
+    def lost():
+        together.append(1)
+        most.append(len(together))
+        time.sleep(0.1)
+        together.pop()
+
+    with running_worker() as worker:
+        wait_until_asleep(worker)
+        for queue in ("default", "urgent", "bulk", "default"):
+            JobFactory(type="lost", queue=queue, lost_runs=1, due=True)
+        wait_for(lambda: not Job.objects.exists())
+    assert most == [1, 1, 1, 1]
