@@ -121,13 +121,13 @@ class Troublemaker(threading.Thread):
                 worker.send(signal.SIGCONT)
                 return
         worker.wait(40)
-        self.workers[number] = self.start_worker("--concurrency", "4")
+        self.workers[number] = self.start_worker("--concurrency", "4", POLL_EVERY=1)
 
 
 @pytest.mark.parametrize("handle", [mark, mark_atomic], ids=lambda handle: handle.job_type.name)
 def test_chaos_loses_nothing_and_repeats_only_what_lost_its_lease(start_worker, handle):
     trouble = Troublemaker(start_worker)
-    trouble.workers = [start_worker("--concurrency", "4") for _ in range(3)]
+    trouble.workers = [start_worker("--concurrency", "4", POLL_EVERY=1) for _ in range(3)]
     trouble.start()
     ids = []
     while trouble.is_alive():
