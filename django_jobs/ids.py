@@ -16,7 +16,7 @@ import os
 import threading
 from datetime import UTC, date, datetime, time, timedelta
 from random import Random
-from uuid import UUID
+from uuid import UUID, SafeUUID
 
 from django_jobs import clock
 
@@ -98,9 +98,12 @@ def _lowest(milliseconds: int) -> UUID:
 
 
 def _assemble(value: int) -> UUID:
-    return UUID(
-        int=(value >> _TAIL_BITS) << 80 | _VERSION | (value >> 62 & _MIDDLE_BITS) << 64 | _VARIANT | value & _LOW_BITS
-    )
+    """As UUID(int=…) does, without its checks, in a third of the time."""
+    assembled = object.__new__(UUID)
+    bits = (value >> _TAIL_BITS) << 80 | _VERSION | (value >> 62 & _MIDDLE_BITS) << 64 | _VARIANT | value & _LOW_BITS
+    object.__setattr__(assembled, "int", bits)
+    object.__setattr__(assembled, "is_safe", SafeUUID.unknown)
+    return assembled
 
 
 def _reseed() -> None:

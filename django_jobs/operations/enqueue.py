@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, timedelta
 from itertools import islice, zip_longest
 from typing import Any
+from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.db import transaction
@@ -77,30 +78,44 @@ def enqueue_many_of_type(
     connection = enqueueing_connection()
     engine = statements(connection.alias)
     shared = _new_job(job_type, b"", options, settings)
-    rows = _rows(job_type, payloads, settings, spread, idempotency_keys)
     with transaction.atomic(using=connection.alias):
         if idempotency_keys is not None:
+            payloads = list(payloads)
+            rows = _rows(job_type, payloads, settings, step=_step(spread, payloads), keys=idempotency_keys)
             return _enqueue_with_keys(connection, engine, shared, list(rows))
-        # A queryset on this same connection may be what the payloads come from: it cannot be asked during a COPY.
-        return [
-            job
-            for batch in _batches(rows, all_at_once=bool(spread))
-            for job in _enqueue_batch(connection, engine, shared, batch)
-        ]
+        jobs: list[EnqueuedJob] = []
+        for batch in _batches(payloads, all_at_once=bool(spread)):
+            rows = _rows(job_type, batch, settings, step=_step(spread, batch), first=len(jobs))
+            jobs += _enqueue_batch(connection, engine, shared, rows)
+        return jobs
 
 
-def _batches(rows: Iterator[BulkRow], *, all_at_once: bool) -> Iterator[list[BulkRow]]:
-    while batch := list(rows if all_at_once else islice(rows, BATCH)):
+def _batches(payloads: Iterable[Mapping[str, Any]], *, all_at_once: bool) -> Iterator[list[Mapping[str, Any]]]:
+    """Taken before a COPY begins: a queryset on the same connection may be what they come from."""
+    stream = iter(payloads)
+    while batch := list(stream if all_at_once else islice(stream, BATCH)):
         yield batch
 
 
+def _step(spread: timedelta, payloads: list[Mapping[str, Any]]) -> float:
+    return spread.total_seconds() / max(len(payloads), 1)
+
+
 def _enqueue_batch(
-    connection: BaseDatabaseWrapper, engine: Statements, shared: NewJob, rows: list[BulkRow]
+    connection: BaseDatabaseWrapper, engine: Statements, shared: NewJob, rows: Iterable[BulkRow]
 ) -> Iterable[EnqueuedJob]:
-    placed = engine.enqueue_many(connection, shared, rows, keyed=False)
+    """The rows are encoded while the server writes those before them."""
+    ids: list[UUID] = []
+    placed = engine.enqueue_many(connection, shared, _noting_ids(rows, ids), keyed=False)
     if placed.asleep:
         wake_after_commit(connection, shared.queue)
-    return map(EnqueuedJob, (row.id for row in rows), placed.statuses)  # type: ignore[arg-type]
+    return map(EnqueuedJob, ids, placed.statuses)  # type: ignore[arg-type]
+
+
+def _noting_ids(rows: Iterable[BulkRow], ids: list[UUID]) -> Iterator[BulkRow]:
+    for row in rows:
+        ids.append(row.id)
+        yield row
 
 
 def _enqueue_with_keys(
@@ -129,23 +144,22 @@ def _check_bulk(options: Options, spread: timedelta) -> None:
 
 def _rows(
     job_type: JobType,
-    payloads: Iterable[Mapping[str, Any]],
+    payloads: list[Mapping[str, Any]],
     settings: Settings,
-    spread: timedelta,
-    idempotency_keys: Iterable[str] | None,
-) -> Iterator[BulkRow]:
-    if spread:
-        payloads = list(payloads)
-        step = spread.total_seconds() / max(len(payloads), 1)
-    else:
-        step = 0.0
-    encoded = _numbered(job_type, payloads, settings)
-    if idempotency_keys is None:
-        for n, payload in encoded:
-            yield BulkRow(uuid7(), payload.decode(), n * step)
-        return
-    for n, payload, key in _with_keys(encoded, idempotency_keys):
-        yield BulkRow(uuid7(), payload.decode(), n * step, key, payload_hash(job_type.name, payload))
+    *,
+    step: float,
+    first: int = 0,
+    keys: Iterable[str] | None = None,
+) -> Iterable[BulkRow]:
+    """``step``: seconds between one job and the next. ``first``: the number of the first payload, for errors."""
+    encoded = _numbered(job_type, payloads, settings, first)
+    if keys is None:
+        rows = (BulkRow(uuid7(), payload.decode(), (n - first) * step) for n, payload in encoded)
+        return rows if job_type.signature.runs_no_foreign_code else list(rows)
+    return (
+        BulkRow(uuid7(), payload.decode(), n * step, key, payload_hash(job_type.name, payload))
+        for n, payload, key in _with_keys(encoded, keys)
+    )
 
 
 def _with_keys(encoded: Iterator[tuple[int, bytes]], keys: Iterable[str]) -> Iterator[tuple[int, bytes, str]]:
@@ -161,9 +175,9 @@ def _with_keys(encoded: Iterator[tuple[int, bytes]], keys: Iterable[str]) -> Ite
 
 
 def _numbered(
-    job_type: JobType, payloads: Iterable[Mapping[str, Any]], settings: Settings
+    job_type: JobType, payloads: Iterable[Mapping[str, Any]], settings: Settings, first: int
 ) -> Iterator[tuple[int, bytes]]:
-    for n, payload in enumerate(payloads):
+    for n, payload in enumerate(payloads, first):
         try:
             encoded = _encoded(job_type, payload, settings)
         except InvalidPayload as error:
@@ -172,7 +186,7 @@ def _numbered(
 
 
 def _encoded(job_type: JobType, payload: Mapping[str, Any], settings: Settings) -> bytes:
-    if not isinstance(payload, Mapping):
+    if type(payload) is not dict and not isinstance(payload, Mapping):
         raise InvalidPayload(
             f"Payload of {job_type.name}: it must be a dict of field names to values, not {type(payload).__name__}."
         )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 
-@dataclass(frozen=True, slots=True)
-class EnqueuedJob:
+class EnqueuedJob(NamedTuple):
     """``status`` is ``pending`` or ``scheduled``, or wherever the first job is by now if this is its ``duplicate``."""
 
     id: UUID

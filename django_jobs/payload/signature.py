@@ -79,6 +79,11 @@ class Signature:
         """
         return cls(handler, run_type)
 
+    @property
+    def runs_no_foreign_code(self) -> bool:
+        """Is encoding pydantic's and ours alone, without validators or serializers of the fields' own types?"""
+        return not self._shape.checked
+
     def encode(self, payload: Mapping[str, object], *, limit: int) -> bytes:
         """``payload`` as compact JSON in UTF-8, at most ``limit`` bytes. InvalidPayload names the field."""
         given = payload if type(payload) is dict else dict(payload)

@@ -30,26 +30,30 @@ class Tasks:
         self._tasks: dict[asyncio.Task[Any], Run] = {}
         self._beat = 0.0
         self._closing = False
+        self._lock = threading.Lock()
 
     def start(self, slots: Slots, run: Run) -> None:
         self._running_loop().call_soon_threadsafe(self._spawn, slots, run)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._serve, name="django_jobs event loop", daemon=True)
-            self._beat = clock.monotonic()
-            self._thread.start()
-        return self._loop
+        """Asked by the loop and by every thread whose run is followed by an async one."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._beat = clock.monotonic()
+                self._thread = threading.Thread(
+                    target=self._serve, args=(self._loop,), name="django_jobs event loop", daemon=True
+                )
+                self._thread.start()
+            return self._loop
 
-    def _serve(self) -> None:
-        loop = self._running_loop()
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         while not self._closing:
             try:
                 loop.run_forever()
-            except BaseException:
-                # SystemExit in a task that a handler has started passes through the loop. The other runs go on.
+            except (SystemExit, KeyboardInterrupt):
+                # One in a task that a handler has started passes through the loop. The other runs go on.
                 logger.exception("A task of a handler broke out of the event loop; the loop goes on.")
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import django
 import pytest
 
 from tests.process.command import ROOT, environment
@@ -37,7 +38,10 @@ def report(*commands):
 
 @pytest.mark.parametrize("command", [(), ("check",), ("check", "check")], ids=["setup", "check", "check twice"])
 def test_importing_and_checking_start_no_thread_and_open_no_connection(command):
-    assert report(*command) == ["['MainThread']", "[]"]
+    threads, connections = report(*command)
+    assert threads == "['MainThread']"
+    # From 6.1 on, Django's own checks look into every database.
+    assert connections == "[]" or (command and django.VERSION >= (6, 1))
 
 
 def test_migrating_starts_no_thread():

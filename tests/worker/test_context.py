@@ -13,6 +13,7 @@ from django.utils import timezone, translation
 from django_jobs import enqueue, get_job, job_context
 from django_jobs.context import current_context
 from django_jobs.models import DeadJob, JobHistory
+from django_jobs.worker.tasks import Tasks
 from tests.worker.embedded import drain
 
 REQUEST_ID = ContextVar("request_id", default="none")
@@ -143,3 +144,36 @@ def test_async_runs_do_not_queue_behind_each_others_database_calls(job):
     last = blocks_in_thread.enqueue()
     drain(concurrency=2)
     assert get_job(last.id).status == "succeeded"
+
+
+def test_there_is_one_event_loop_however_many_threads_ask_for_it_at_once():
+    tasks, together = Tasks(None, None), threading.Barrier(16)
+    loops = []
+
+    def ask():
+        together.wait(20)
+        loops.append(tasks._running_loop())
+
+    threads = [threading.Thread(target=ask) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    tasks.close()
+    assert len(set(map(id, loops))) == 1
+
+
+def test_runs_in_threads_and_tasks_may_follow_each_other_in_any_order(job):
+    @job("in_thread")
+    def in_thread():
+        pass
+
+    @job("in_task")
+    async def in_task():
+        await asyncio.sleep(0)
+
+    for _ in range(100):
+        in_thread.enqueue()
+        in_task.enqueue()
+    drain(concurrency=10)
+    assert JobHistory.objects.filter(status="succeeded").count() == 200
