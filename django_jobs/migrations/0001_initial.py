@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 import django_jobs.ids
 
-from ._functions import DROP_ENQUEUE, ENQUEUE
+from ._functions import DROP_ENQUEUE, DROP_WAKE, ENQUEUE, WAKE
 from ._operations import CreatePartitionedModel, VendorSQL, add_first_partitions
 
 LEASE_TOKENS = "django_jobs_lease_token_seq"
@@ -313,6 +313,7 @@ class Migration(migrations.Migration):
         VendorSQL("postgresql", f"CREATE SEQUENCE {READY_ORDER} CACHE 20", f"DROP SEQUENCE {READY_ORDER}"),
         VendorSQL("postgresql", READY_DEFAULTS, PLAIN_DEFAULTS),
         VendorSQL("postgresql", ENQUEUE, DROP_ENQUEUE),
+        VendorSQL("postgresql", WAKE, DROP_WAKE),
         VendorSQL("postgresql", JOB_STORAGE, migrations.RunSQL.noop),
         VendorSQL("sqlite", SQLITE_LEASE_TOKENS, f"DROP TABLE {LEASE_TOKENS}"),
         migrations.RunPython(add_first_partitions, migrations.RunPython.noop),

@@ -36,3 +36,23 @@ $$
 DROP_ENQUEUE = (
     "DROP FUNCTION django_jobs_enqueue(uuid, text, text, jsonb, integer, text, integer, jsonb, timestamptz, interval)"
 )
+
+# Two callers may pick the same sleeper. It claims what there is, and wakes the next one if its claim came back full.
+WAKE = """
+CREATE FUNCTION django_jobs_wake(job_queue text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    sleeper integer;
+BEGIN
+    SELECT pid INTO sleeper
+      FROM pg_locks
+     WHERE locktype = 'advisory' AND objsubid = 2 AND mode = 'ShareLock' AND granted
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+       AND classid = 'django_jobs_job'::regclass AND objid = hashtext(job_queue)::oid
+     ORDER BY random() LIMIT 1;
+    IF FOUND THEN
+        PERFORM pg_notify('django_jobs_' || sleeper, '');
+    END IF;
+END
+$$
+"""
+DROP_WAKE = "DROP FUNCTION django_jobs_wake(text)"
