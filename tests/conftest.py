@@ -33,8 +33,7 @@ def current_threads():
     return {
         thread
         for thread in threading.enumerate()
-        if thread.name.startswith("django_jobs")
-        or not (thread.daemon or thread.name.startswith("ThreadPoolExecutor-"))
+        if thread.name.startswith("django_jobs") or not (thread.daemon or thread.name.startswith("ThreadPoolExecutor-"))
     }
 
 

@@ -12,11 +12,7 @@ def is_running(pid: int) -> bool:
 def children_of(pid: int) -> set[int]:
     """The living children, without the helper that multiprocessing keeps until the end."""
     folders = (folder for folder in PROC.glob("[0-9]*") if _parent_if_running(folder) == pid)
-    return {
-        int(folder.name)
-        for folder in folders
-        if b"multiprocessing.resource_tracker" not in command_line(folder)
-    }
+    return {int(folder.name) for folder in folders if b"multiprocessing.resource_tracker" not in command_line(folder)}
 
 
 def command_line(folder: Path) -> bytes:

@@ -48,9 +48,7 @@ def postgresql():
 
 
 DATABASES = {
-    "default": postgresql()
-    if env.str("TEST_DATABASE", default="sqlite") == "postgresql"
-    else sqlite("default"),
+    "default": postgresql() if env.str("TEST_DATABASE", default="sqlite") == "postgresql" else sqlite("default"),
     "other": sqlite("other"),
 }
 
