@@ -88,6 +88,14 @@ class TransactionLeftOpen(DjangoJobsError):
     """A handler returned, but what it wrote is not, or cannot be, committed."""
 
 
+def _duration(what: str, value: timedelta | float) -> timedelta:
+    if isinstance(value, timedelta):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return timedelta(seconds=value)
+    raise TypeError(f"{what} takes a timedelta or a number of seconds, not {value!r}.")
+
+
 class Ending(Exception):
     """How a handler ends a run on purpose. Raise a subclass."""
 
@@ -98,17 +106,17 @@ class Retry(Ending):
     ``after``: the delay; None takes the job type's retry policy.
     """
 
-    def __init__(self, reason: str = "", *, after: timedelta | None = None) -> None:
+    def __init__(self, reason: str = "", *, after: timedelta | float | None = None) -> None:
         super().__init__(reason)
-        self.after = after
+        self.after = None if after is None else _duration("Retry(after=…)", after)
 
 
 class Snooze(Ending):
     """Run again after ``for_``; the attempt is refunded, so a job may snooze for ever."""
 
-    def __init__(self, for_: timedelta) -> None:
+    def __init__(self, for_: timedelta | float) -> None:
         super().__init__(f"for {for_}")
-        self.for_ = for_
+        self.for_ = _duration("Snooze(for_=…)", for_)
 
 
 class Cancel(Ending):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -10,13 +9,14 @@ from typing import Any, Literal
 
 from .conf import get_settings
 from .exceptions import ConfigurationError
+from .logs import get_logger
 from .payload import Signature
 from .retry import RetryPolicy, retry_after
 
 OnLost = Literal["retry", "bury"]
 DelayFunction = Callable[[int, BaseException], timedelta]
 
-logger = logging.getLogger("django_jobs")
+logger = get_logger("django_jobs")
 
 MAX_NAME = 200
 LONGEST_DELAY = timedelta(days=366)

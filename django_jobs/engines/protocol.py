@@ -231,6 +231,10 @@ class Statements(Protocol):
         """Move dead jobs back to ``jobs``; returns (id, queue) of those moved."""
         ...
 
+    def wait_briefly(self, connection: BaseDatabaseWrapper) -> None:
+        """In the transaction that is open, give up on locks after two seconds."""
+        ...
+
     def add_partitions(self, connection: BaseDatabaseWrapper, days: Iterable[date]) -> int:
         """Make what history needs to take these days; returns how many partitions are new."""
         ...
@@ -239,11 +243,12 @@ class Statements(Protocol):
 class Session(Protocol):
     """One thread's own connection to the jobs database.
 
-    ``clock`` knows the database's time. ``peek_every``: how often ``take_notification`` must be asked because
-    there is no ``fileno`` to wait on; None where there is one.
+    ``clock`` knows the database's time. ``generation`` counts its connections. ``peek_every``: how often
+    ``take_notification`` must be asked because there is no ``fileno`` to wait on; None where there is one.
     """
 
     clock: DatabaseClock
+    generation: int
     peek_every: timedelta | None
 
     def close(self) -> None: ...

@@ -5,16 +5,16 @@ The bad one is found by halving, and recorded without its texts.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
 from django_jobs.failure import Failure
+from django_jobs.logs import get_logger
 from django_jobs.outcomes import Buried, Finished, Outcome, Rescheduled
 
-logger = logging.getLogger("django_jobs.engine")
+logger = get_logger("django_jobs.engine")
 
 # Job id and token to final status, or to None if the job goes on.
 Written = dict[tuple[UUID, int], str | None]
@@ -31,8 +31,7 @@ def settle_piecewise(
 ) -> Written:
     """``error`` met these outcomes together: halve until the bad one is alone, and record it sanitised."""
     if len(outcomes) == 1:
-        logger.error("The outcome of job %s is recorded without its texts: %s", outcomes[0].job_id, error)
-        return settle([sanitised(outcomes[0])])
+        return _settle_sanitised(outcomes[0], error, settle, is_refusal)
     middle = len(outcomes) // 2
     written: Written = {}
     for half in (outcomes[:middle], outcomes[middle:]):
@@ -43,6 +42,23 @@ def settle_piecewise(
                 raise
             written |= settle_piecewise(half, refusal, settle, is_refusal)
     return written
+
+
+def _settle_sanitised(
+    outcome: Outcome,
+    error: Exception,
+    settle: Callable[[Sequence[Outcome]], Written],
+    is_refusal: Callable[[Exception], bool],
+) -> Written:
+    """Nothing is written if that is refused as well: the job stays leased, and the others go on."""
+    logger.error("The outcome of job %s is recorded without its texts: %s", outcome.job_id, error)
+    try:
+        return settle([sanitised(outcome)])
+    except Exception as refusal:
+        if not is_refusal(refusal):
+            raise
+        logger.critical("The outcome of job %s cannot be recorded at all: %s", outcome.job_id, refusal)
+        return {}
 
 
 def sanitised(outcome: Outcome) -> Outcome:

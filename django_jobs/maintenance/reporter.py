@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from django.db import connections
+from django.db import connections, transaction
 from django.db.models.functions import Now
 
+from django_jobs.engines import statements
 from django_jobs.engines.protocol import Session
 from django_jobs.models import JobCount, Worker
 
@@ -38,20 +39,26 @@ class Reporter:
         self._report(stopped_at=Now())
 
     def _report(self, **more: object) -> int:
+        """Whoever locks these tables holds up the report, not the other services."""
+        connection = connections[self._alias]
         try:
-            self._show_worker(**more)
-            return self._write_counts()
+            with transaction.atomic(using=self._alias):
+                statements(self._alias).wait_briefly(connection)
+                self._show_worker(**more)
+                counts = self._write_counts()
         finally:
-            connections[self._alias].close()
+            connection.close()
+        self._registered = True
+        self._counts.note_written(counts)
+        return len(counts)
 
     def _show_worker(self, **more: object) -> None:
         if not self._registered:
             Worker.objects.using(self._alias).bulk_create([self._row], ignore_conflicts=True)
-            self._registered = True
         mine = Worker.objects.using(self._alias).filter(pk=self._row.pk)
         mine.update(running=self._running(), last_seen_at=Now(), **more)
 
-    def _write_counts(self) -> int:
+    def _write_counts(self) -> dict[Key, Count]:
         counts = self._counts.unwritten()
         rows = [self._count_row(key, count) for key, count in counts.items()]
         JobCount.objects.using(self._alias).bulk_create(
@@ -60,8 +67,7 @@ class Reporter:
             unique_fields=["minute", "process", "queue", "type", "outcome"],
             update_fields=["count", "total_ms", "histogram"],
         )
-        self._counts.note_written(counts)
-        return len(rows)
+        return counts
 
     def _count_row(self, key: Key, count: Count) -> JobCount:
         minute, queue, type_name, outcome = key

@@ -37,12 +37,15 @@ def add_partitions(cursor: Any, days: Iterable[date]) -> int:
     days = list(days)
     if not _missing(cursor, days)[1]:
         return 0
+    cursor.execute("SELECT current_setting('lock_timeout')")
+    before = cursor.fetchone()[0]
     cursor.execute("SET LOCAL lock_timeout = '2s'")
     cursor.execute("SELECT pg_advisory_xact_lock(hashtext('django_jobs partitions'))")
     schema, missing = _missing(cursor, days)
     for day in missing:
         for statement in partition_statements(schema, day):
             cursor.execute(statement)
+    cursor.execute("SELECT set_config('lock_timeout', %s, true)", [before])
     return len(missing)
 
 

@@ -16,6 +16,7 @@ from django_jobs.models import DeadJob, FinalStatus
 
 from .history import record
 from .lookup import job_uuid
+from .options import check_duration
 from .transactions import jobs_connection, wake_after_commit
 
 BATCH = 500
@@ -24,9 +25,10 @@ BATCH = 500
 def retry_dead(ids: UUID | str | Iterable[UUID | str], *, delay: timedelta = timedelta(0)) -> int:
     """Move dead jobs back to their queues: same id, same errors, fresh attempts. Returns how many were dead.
 
-    In batches, each a transaction of its own; ids that are not dead (any more) are passed over.
-    Raises JobNotFound for what is no id.
+    In batches, each a transaction of its own unless the caller has one open; ids that are not dead (any more) are
+    passed over. Raises JobNotFound for what is no id, InvalidOption for a delay that is none.
     """
+    check_duration("delay", delay)
     connection = jobs_connection()
     engine = statements(connection.alias)
     moved = 0

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_jobs.conf import get_settings
 from django_jobs.engines import statements
 from django_jobs.exceptions import SeparateTransactions
+from django_jobs.logs import get_logger
 
-logger = logging.getLogger("django_jobs")
+logger = get_logger("django_jobs")
 
 
 def jobs_connection() -> BaseDatabaseWrapper:

@@ -15,6 +15,7 @@ class Backoff:
     def __init__(self) -> None:
         self._pause = 0.0
         self._until = 0.0
+        self._last = ""
 
     @property
     def active(self) -> bool:
@@ -31,8 +32,9 @@ class Backoff:
         return max(self._until - clock.monotonic(), 0.0) if self.active else 0.0
 
     def failed(self, error: EngineUnavailable) -> None:
-        if not self.active:
+        if str(error) != self._last:
             logger.error("The jobs database is not available; jobs go on running, and this is tried again: %s", error)
+            self._last = str(error)
         self._pause = min(max(self._pause * 2, FIRST), LAST)
         self._until = clock.monotonic() + self._pause
 
@@ -42,4 +44,5 @@ class Backoff:
             return False
         logger.warning("The jobs database is available again.")
         self._pause = 0.0
+        self._last = ""
         return True

@@ -7,7 +7,6 @@ that is in the way.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -15,9 +14,10 @@ from uuid import UUID
 
 from django_jobs import clock
 from django_jobs.engines.protocol import EngineUnavailable, Session
+from django_jobs.logs import get_logger
 from django_jobs.outcomes import Outcome
 
-logger = logging.getLogger("django_jobs.worker")
+logger = get_logger("django_jobs.worker")
 
 
 class BusyRows:

@@ -32,12 +32,15 @@ class Dispatcher:
         """End a run that did not end by itself; its slot is free again. False if it just ended."""
         if not slots.give_back(run):
             return False
+        run.lost = True
         self.post(run, outcome)
+        self.fill(slots)
         return True
 
-    def close(self) -> None:
-        self.threads.close()
-        self.tasks.close()
+    def close(self, timeout: float) -> None:
+        """Wait for threads to end, up to ``timeout`` seconds each for the two kinds."""
+        self.threads.close(timeout)
+        self.tasks.close(timeout)
 
     def _start(self, slots: Slots, run: Run) -> None:
         (self.tasks if run.is_async else self.threads).start(slots, run)

@@ -59,6 +59,8 @@ class Executor:
 
         ``rested``: the thread has been idle, so its connections may have gone stale.
         """
+        if run.lost or run.ended:
+            return None
         try:
             if rested:
                 tidy_connections()
@@ -82,6 +84,10 @@ class Executor:
 
     async def run_async(self, run: Run) -> Ended:
         """Run an ``async def`` handler, in a task that was given an empty context. Never raises."""
+        if run.lost or run.ended:
+            return None
+        if run.stopping == "shutdown":
+            return handed_back(run.job, HAND_BACK_DELAY)
         try:
             call = _prepared(run)
             if not callable(call):
@@ -101,12 +107,11 @@ class Executor:
         """Promise P10: the handler's writes and the completion commit together, or neither does."""
         alias = get_settings().database
         connection, engine = connections[alias], statements(alias)
-        committed: list[bool] = []
         completed = False
         try:
             with transaction.atomic(using=alias, durable=True):
                 engine.begin_run(connection)
-                transaction.on_commit(lambda: committed.append(True), using=alias)
+                transaction.on_commit(run.note_settled, using=alias)
                 result = call()
                 if connection.get_rollback():
                     raise TransactionLeftOpen(_ROLLED_BACK)
@@ -114,9 +119,9 @@ class Executor:
                 completed = True
         except NoPartition:
             self._add_partition(run)
-            return handed_back(run.job)
+            return handed_back(run.job, HAND_BACK_DELAY)
         except BaseException:
-            if committed:
+            if run.settled:
                 logger.exception("Job %s (%s) is done, but a hook after its commit failed.", run.job.id, run.job.type)
             elif not completed or not self._has_committed(run):
                 raise
@@ -128,8 +133,12 @@ class Executor:
         """Nothing of the run has been written, so it costs no attempt."""
         alias = get_settings().database
         today = clock.now().date()
-        added = statements(alias).add_partitions(connections[alias], [today + timedelta(days=n) for n in (-1, 0, 1)])
-        logger.warning("Job %s found no history partition for today; %d were made.", run.job.id, added)
+        days = [today + timedelta(days=n) for n in (-1, 0, 1)]
+        try:
+            added = statements(alias).add_partitions(connections[alias], days)
+            logger.warning("Job %s found no history partition for today; %d were made.", run.job.id, added)
+        except Error as error:
+            logger.critical("Job %s waits for a history partition that could not be made: %s", run.job.id, error)
 
     def _complete(self, run: Run, result: object) -> None:
         alias = get_settings().database

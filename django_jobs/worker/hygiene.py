@@ -48,16 +48,19 @@ def _left_open(connection: BaseDatabaseWrapper) -> str:
         return "an atomic block that was entered but not left"
     if connection.connection is not None and not connection.get_autocommit():
         return "a transaction begun by set_autocommit(False)"
-    if connection.connection is not None and _is_in_transaction(connection.connection):
+    if connection.connection is not None and _is_in_transaction(connection):
         return "a transaction begun by a BEGIN of its own"
     return ""
 
 
-def _is_in_transaction(driver: Any) -> bool:
-    """Asked of the driver, sqlite3 or psycopg, because Django does not see a BEGIN in a cursor."""
-    if hasattr(driver, "in_transaction"):
+def _is_in_transaction(connection: BaseDatabaseWrapper) -> bool:
+    """Asked of the driver, because Django does not see a BEGIN in a cursor. Of other drivers nothing is known here."""
+    driver: Any = connection.connection
+    if connection.vendor == "sqlite":
         return bool(driver.in_transaction)
-    return not driver.closed and bool(driver.info.transaction_status)
+    if connection.vendor == "postgresql":
+        return not driver.closed and bool(driver.info.transaction_status)
+    return False
 
 
 def _discard(connection: BaseDatabaseWrapper) -> None:

@@ -9,9 +9,10 @@ again with growing pauses.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from uuid import UUID
 
 from django_jobs import clock
 from django_jobs.engines.protocol import ClaimedJob, ClaimRequest, EngineUnavailable, Session, Tick
@@ -40,7 +41,6 @@ logger = get_logger("django_jobs.worker")
 MOST_OUTCOMES = 1000
 STALE_SECONDS = 1.0
 SHORT_POLL = 0.1
-LONGEST_BUSY_WAIT = 1.0
 WAKE_NEXT_SECONDS = 0.1
 SURPLUS_DELAY = timedelta(seconds=1)
 
@@ -80,8 +80,9 @@ class Loop:
         self._inbox: deque[tuple[Run, Ended]] = deque()
         self._unsettled: list[Outcome] = []
         self._wait = 0.0
-        self._next_wake = 0.0
+        self._next_wake: dict[str, float] = {}
         self._rotation = 0
+        self._left_behind = False
 
     # From other threads
 
@@ -93,6 +94,11 @@ class Loop:
         """Ask to end: first gracefully, a second time at once. Safe in a signal handler."""
         self._stopping.ask()
         self.poke.poke()
+
+    @property
+    def left_behind(self) -> bool:
+        """Were running jobs handed back, or threads given up on, that may still be running?"""
+        return self._left_behind or self.overruns.stuck > 0
 
     # The loop
 
@@ -110,6 +116,8 @@ class Loop:
         if self._backoff.left and not self._stopping.handed_back:
             self._wait = self._backoff.left
             return
+        if self._backoff.active and not self._is_back():
+            return
         outcomes = self._gather()
         claims = self._claims()
         try:
@@ -125,8 +133,6 @@ class Loop:
         self._books.close(outcomes, tick)
         for claim, jobs in zip(claims, tick.jobs, strict=True):
             self._accept(claim, jobs)
-        if self._backoff.succeeded():
-            self._release_unknown()
         self._plan(claims, tick)
 
     def _gather(self) -> list[Outcome]:
@@ -181,8 +187,8 @@ class Loop:
 
     def _wake_another(self, queue: str) -> None:
         """This claim came back full, so there may be work for another process."""
-        if clock.monotonic() >= self._next_wake:
-            self._next_wake = clock.monotonic() + WAKE_NEXT_SECONDS
+        if clock.monotonic() >= self._next_wake.get(queue, 0.0):
+            self._next_wake[queue] = clock.monotonic() + WAKE_NEXT_SECONDS
             with suppress(EngineUnavailable):
                 self.session.wake(queue)
 
@@ -198,7 +204,7 @@ class Loop:
         else:
             self._wait = self._sleep(found=any(tick.jobs))
         if tick.busy:
-            self._wait = min(max(self._wait, SHORT_POLL), LONGEST_BUSY_WAIT) if self.busy_rows.persist else 0.0
+            self._wait = SHORT_POLL if self.busy_rows.persist else 0.0
 
     def _sleep(self, *, found: bool) -> float:
         if self._stopping.begun:
@@ -240,32 +246,41 @@ class Loop:
         try:
             wanted = self.session.take_notification()
             if wanted:
+                seen_on = self.sleeper.seen_on
                 self.sleeper.get_up()
-                self._pass_on(group for group in self.groups if not group.has_free)
+                free = {queue for group in self.groups if group.has_free for queue in group.queues}
+                self._pass_on(queue for queue in seen_on if queue not in free)
         except EngineUnavailable as error:
             self._back_off(error)
             return False
         return wanted
 
-    def _pass_on(self, groups: Iterable[Slots]) -> None:
-        """This process was taken for a sleeper but will not claim from these queues: another one may."""
-        for group in groups:
-            for queue in group.queues:
-                self.session.wake(queue)
+    def _pass_on(self, queues: Iterable[str]) -> None:
+        """This process was taken for a sleeper of these queues but will not claim from them: another one may."""
+        for queue in queues:
+            self.session.wake(queue)
 
     def _back_off(self, error: EngineUnavailable) -> None:
         self._backoff.failed(error)
         self._wait = self._backoff.left
         self.sleeper.forget()
 
-    def _release_unknown(self) -> None:
-        """A claim may have gone through although its answer never came: give such jobs back, unstarted."""
+    def _is_back(self) -> bool:
+        """Does the database answer again? The question is what we hold: a claim may have gone through although its
+        answer never came, and such jobs are given back, unstarted.
+        """
         try:
             leases = self.session.my_leases()
         except EngineUnavailable as error:
             self._back_off(error)
-            return
+            return False
+        self._backoff.succeeded()
+        self._release_unknown(leases)
+        return True
+
+    def _release_unknown(self, leases: Mapping[UUID, int | None]) -> None:
         held = {(run.job.id, run.job.token) for _, run in self.held.snapshot()}
+        held |= {(outcome.job_id, outcome.token) for outcome in self._unsettled}
         self._unsettled += [
             Rescheduled(job_id=job_id, token=token, delay=timedelta(0), why="handed_back")
             for job_id, token in leases.items()
@@ -310,8 +325,9 @@ class Loop:
     def _leave_the_sleepers(self) -> None:
         """No enqueuer counts on this process from here on; who did a moment ago is answered by another."""
         try:
+            seen_on = self.sleeper.seen_on
             self.sleeper.get_up()
-            self._pass_on(self.groups)
+            self._pass_on(seen_on)
         except EngineUnavailable as error:
             self._back_off(error)
 
@@ -322,6 +338,7 @@ class Loop:
         """The last statement before the end: what still runs goes to others, a little later, its attempt refunded."""
         for slots, run in self.held.snapshot():
             if slots.give_back(run):
+                run.lost = self._left_behind = True
                 logger.warning("Job %s (%s) has not ended in time and is handed back.", run.job.id, run.job.type)
                 self._unsettled.append(handed_back(run.job, HAND_BACK_DELAY))
 

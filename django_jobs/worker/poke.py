@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import select
 from contextlib import suppress
-from math import ceil
+
+from django_jobs.polling import wait_readable
 
 
 class Poke:
@@ -25,12 +25,8 @@ class Poke:
 
     def wait(self, fileno: int | None, timeout: float) -> bool:
         """Until poked, until ``fileno`` is readable, or until ``timeout`` seconds passed. False if time is over."""
-        # Not select(), which refuses descriptors above 1023: a process with many connections has them.
-        poll = select.poll()
-        poll.register(self._read, select.POLLIN)
-        if fileno is not None:
-            poll.register(fileno, select.POLLIN)
-        readable = dict(poll.poll(ceil(max(timeout, 0.0) * 1000)))
+        watched = (self._read,) if fileno is None else (self._read, fileno)
+        readable = wait_readable(*watched, timeout=timeout)
         if self._read in readable:
             with suppress(BlockingIOError):
                 os.read(self._read, 512)

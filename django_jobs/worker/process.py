@@ -44,6 +44,7 @@ logger = get_logger("django_jobs.worker")
 
 EXIT_DONE = 0
 EXIT_STUCK = 70
+PATIENCE_SECONDS, HASTE_SECONDS = 5.0, 0.5
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -89,6 +90,11 @@ class WorkerProcess:
             ),
         )
 
+    @property
+    def left_behind(self) -> bool:
+        """Do handlers still run whose jobs were given to others? Then the process must end without waiting for them."""
+        return self.loop.left_behind
+
     def stop(self) -> None:
         """Ask to end; a second call: at once."""
         self.loop.stop()
@@ -109,9 +115,10 @@ class WorkerProcess:
             self.loop.run()
         finally:
             self._ending.set()
-            maintenance.stop()
-            renewer.stop()
-            self._dispatcher.close()
+            patience = HASTE_SECONDS if self.loop.left_behind else PATIENCE_SECONDS
+            renewer.stop(patience)
+            maintenance.stop(patience)
+            self._dispatcher.close(0 if self.loop.left_behind else 1.0)
             self._session.close()
 
     def _engine_config(self) -> EngineConfig:

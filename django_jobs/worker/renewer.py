@@ -49,15 +49,16 @@ class Renewer:
         session.close()
 
     def _tried(self, session: Session) -> bool:
+        """False: come back soon, also for leases whose rows somebody else has locked."""
         try:
-            self.run_once(session)
+            renewal = self.run_once(session)
         except EngineUnavailable as error:
             logger.warning("Leases could not be renewed; trying again in %.0f s: %s", RETRY_SECONDS, error)
             return False
         except Exception:
             logger.exception("Leases could not be renewed; trying again in %.0f s.", RETRY_SECONDS)
             return False
-        return True
+        return renewal is None or not renewal.busy
 
     def run_once(self, session: Session) -> Renewal | None:
         """Renew what is held now. Runs learn here that they are cancelled or lost."""
@@ -78,7 +79,7 @@ class Renewer:
 
 def _tell_lost(run: Run, held: Held) -> None:
     """Unless it was settled between our look and the renewal, its lease is somebody else's by now."""
-    if run in held and not run.lost:
+    if run in held and not (run.lost or run.ended or run.settled):
         run.lost = True
         logger.error("Job %s (%s), attempt %d: the lease is lost.", run.job.id, run.job.type, run.job.attempt)
         run.ask_to_stop("lease")

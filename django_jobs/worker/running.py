@@ -50,6 +50,7 @@ class Run:
         "metrics",
         "progress",
         "returned",
+        "settled",
         "shown",
         "started",
         "stop",
@@ -63,6 +64,7 @@ class Run:
         self.deadline: float | None = None
         self.ended = False
         self.returned = False
+        self.settled = False
         self.cancelled = False
         self.lost = False
         self.metrics: dict[str, Any] | None = None
@@ -81,6 +83,10 @@ class Run:
         limit = self.job_type.time_limit if self.job_type else None
         if limit is not None:
             self.deadline = self.started + limit.total_seconds()
+
+    def note_settled(self) -> None:
+        """The transaction that completed the job has committed."""
+        self.settled = True
 
     def ask_to_stop(self, why: str) -> None:
         """Cancel an async run; a thread can only be told."""
@@ -155,8 +161,9 @@ class RunningJob:
 
     def report(self, **metrics: Any) -> None:
         """Record numbers about this run, such as ``rows_processed=120``; kept with its history row."""
-        cleaned: Any = clean_json(metrics)
-        self._run.metrics = (self._run.metrics or {}) | cleaned
+        merged = clean_json((self._run.metrics or {}) | metrics)
+        if isinstance(merged, dict):
+            self._run.metrics = merged
 
     def is_cancelled(self) -> bool:
         """Has somebody asked this job to stop? Known within one renewal of the lease."""

@@ -37,14 +37,15 @@ class Slots:
                 heapq.heappush(self._waiting, (-run.job.priority, next(self._order), run))
 
     def take(self) -> Run | None:
-        """The next run, started, if a slot is free and a job waits."""
+        """The next run if a slot is free and a job waits. The clock of an async run starts when its task does."""
         with self._lock:
             if not self._waiting or self._running >= self.size:
                 return None
             self._running += 1
             self._last_start = clock.monotonic()
             run = heapq.heappop(self._waiting)[2]
-        run.start()
+        if not run.is_async:
+            run.start()
         return run
 
     def give_back(self, run: Run) -> bool:
@@ -62,6 +63,8 @@ class Slots:
         with self._lock:
             runs = [run for _, _, run in self._waiting]
             self._waiting.clear()
+            for run in runs:
+                run.ended = True
         return runs
 
     def stale(self, patience: float) -> bool:

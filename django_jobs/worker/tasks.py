@@ -66,8 +66,7 @@ class Tasks:
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         # From here on, not earlier: a task that is cancelled before its first step never runs at all.
         run.stop = partial(self._running_loop().call_soon_threadsafe, task.cancel)
-        if run.stopping:
-            task.cancel()
+        run.start()
         outcome = await self._executor.run_async(run)
         del self._tasks[task]
         following = self._following(slots, run, outcome)
@@ -77,7 +76,7 @@ class Tasks:
     # A blocked loop
 
     def blocked_by(self, patience: float) -> Run | None:
-        """The run that has kept the loop from turning for ``patience`` seconds, if any. Asked about once a second."""
+        """The run that has kept the loop from turning for ``patience`` seconds, if any. Asked again and again."""
         if self._loop is None or not self._tasks:
             self._beat = clock.monotonic()
             return None
@@ -90,10 +89,6 @@ class Tasks:
 
     def _feel(self) -> None:
         self._beat = clock.monotonic()
-
-    @property
-    def busy(self) -> bool:
-        return bool(self._tasks)
 
     def close(self, timeout: float = 1.0) -> None:
         """Stop the loop; a task that blocks it is left behind."""

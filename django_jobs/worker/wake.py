@@ -46,13 +46,14 @@ class Sleeper:
         self._session = session
         self._poll = poll.total_seconds()
         self._poll_unproven = poll_unproven.total_seconds()
-        self._proven: bool | None = None
+        self._complained = False
+        self._generation = 0
         self.forget()
 
     def forget(self) -> None:
         """The connection is gone, and with it locks and channel."""
-        if self._proven is not False:
-            self._proven = None
+        self._proven: bool | None = None
+        self._refused = 0
         self._posture = Posture.AWAKE
         self._lingered = 0
         self._queues: tuple[str, ...] = ()
@@ -63,10 +64,18 @@ class Sleeper:
     def posture(self) -> Posture:
         return self._posture
 
+    @property
+    def seen_on(self) -> tuple[str, ...]:
+        """The queues whose enqueuers take this process for a sleeper."""
+        return () if self._posture is Posture.AWAKE else self._queues
+
     def before_claim(self) -> None:
         """Writers that ended by now are seen by the claim that follows, so they need not be waited for any longer."""
+        if self._session.generation != self._generation:
+            self.forget()
         if self._proven is None:
             self._prove()
+        self._generation = self._session.generation
         if self._posture is Posture.SETTLING:
             self._writers &= self._session.unfinished_writers()
 
@@ -97,7 +106,8 @@ class Sleeper:
 
     def _prove(self) -> None:
         self._proven = self._session.can_listen()
-        if not self._proven and self._session.peek_every is None:
+        if not self._proven and self._session.peek_every is None and not self._complained:
+            self._complained = True
             logger.warning(
                 "Notifications do not arrive on this connection (LISTEN is off, or a transaction pooler is in "
                 "between): polling every %g s instead.",
@@ -111,7 +121,9 @@ class Sleeper:
         if not self._proven:
             return self._poll_unproven
         if not self._session.lie_down(queues):
-            return LINGER[-1]
+            self._refused += 1
+            return min(LINGER[-1] * float(2**self._refused), self._poll_unproven)
+        self._refused = 0
         self._queues = queues
         self._writers = self._session.unfinished_writers()
         self._settle_pause = FIRST_SETTLE

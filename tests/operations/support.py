@@ -96,7 +96,7 @@ def expire_key(key):
 def counting_wakes():
     """Yields a function that says how many wake-ups were sent since."""
     with CaptureQueriesContext(connection) as queries:
-        yield lambda: sum("pg_notify" in query["sql"] for query in queries.captured_queries)
+        yield lambda: sum("django_jobs_wake" in query["sql"] for query in queries.captured_queries)
 
 
 @contextmanager

@@ -6,7 +6,6 @@ is EngineUnavailable, and counts as lost contact: who holds a lease could not re
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -30,6 +29,7 @@ from django_jobs.engines.protocol import (
     Tick,
 )
 from django_jobs.engines.sanitising import Written, settle_piecewise
+from django_jobs.logs import get_logger
 from django_jobs.models import Job, JobStatus
 from django_jobs.outcomes import Outcome
 
@@ -39,7 +39,7 @@ from .connecting import commits_of_others, connect, is_locked, is_refusal, stand
 from .rows import chunks
 from .settling import settle
 
-logger = logging.getLogger("django_jobs.engine")
+logger = get_logger("django_jobs.engine")
 
 
 class PortableSession:
@@ -48,6 +48,7 @@ class PortableSession:
     def __init__(self, config: EngineConfig) -> None:
         self.config = config
         self.clock = clock.DatabaseClock()
+        self.generation = 0
         self._connection: BaseDatabaseWrapper | None = None
         self._in_contact_since: float | None = None
         self._found_jobs = True

@@ -124,6 +124,9 @@ class PortableStatements:
                 moved += found
         return moved
 
+    def wait_briefly(self, connection: BaseDatabaseWrapper) -> None:
+        """SQLite has a time-out of its own, set by the project."""
+
     def add_partitions(self, connection: BaseDatabaseWrapper, days: Iterable[date]) -> int:
         return 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import timedelta
 from typing import Any
 
@@ -11,9 +10,10 @@ from django.db import connections
 from psycopg import errors
 
 from django_jobs import clock
+from django_jobs.logs import get_logger
 from django_jobs.models.partitions import add_partitions, partition_statements
 
-logger = logging.getLogger("django_jobs.engine")
+logger = get_logger("django_jobs.engine")
 
 CONNECT_TIMEOUT = 10
 # A peer that vanished without a word is noticed within half a minute, not after the kernel's two hours.
@@ -25,9 +25,10 @@ KEEPALIVE = {
     "tcp_user_timeout": 25_000,
 }
 
-# Trouble with the server or the row, not with what was asked: connection, resources, operator, transaction rollback.
-PASSING_CLASSES = ("08", "53", "57", "58", "40", "55", "XX")
-READ_ONLY = "25006"
+# Values that cannot be stored: data exception, integrity constraint violation.
+REFUSAL_CLASSES = ("22", "23")
+# After these the connection itself is as good as before: a refusal, a rolled back transaction, a lock not to be had.
+HARMLESS_CLASSES = (*REFUSAL_CLASSES, "40", "55")
 
 
 def connect(alias: str) -> psycopg.Connection[Any]:
@@ -43,17 +44,11 @@ def connect(alias: str) -> psycopg.Connection[Any]:
     return connection
 
 
-def will_pass(connection: psycopg.Connection[Any], error: psycopg.Error) -> bool:
-    """Would the same request succeed at another time?"""
-    if connection.closed or isinstance(error, errors.OperationalError | errors.InterfaceError):
-        return True
-    return (error.sqlstate or "").startswith(PASSING_CLASSES) or error.sqlstate == READ_ONLY or lacks_partition(error)
-
-
 def is_refusal(connection: psycopg.Connection[Any], error: Exception) -> bool:
     """Is it about the values that were to be stored? Those that JSON cannot express raise Python's own errors."""
     if isinstance(error, psycopg.Error):
-        return not will_pass(connection, error)
+        refused = (error.sqlstate or "").startswith(REFUSAL_CLASSES)
+        return refused and not connection.closed and not lacks_partition(error)
     return isinstance(error, TypeError | ValueError | OverflowError | RecursionError)
 
 
@@ -64,7 +59,7 @@ def lacks_partition(error: BaseException | None) -> bool:
 
 def repair(connection: psycopg.Connection[Any], error: psycopg.Error) -> bool:
     """Make the connection fit for the next call. False: it must be replaced."""
-    if connection.closed or connection.broken or error.sqlstate == READ_ONLY:
+    if connection.closed or connection.broken or not (error.sqlstate or "").startswith(HARMLESS_CLASSES):
         return False
     try:
         connection.rollback()

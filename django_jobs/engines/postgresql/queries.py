@@ -12,7 +12,6 @@ from importlib.resources import files
 from django_jobs import models
 
 LEASE_TOKENS = "django_jobs_lease_token_seq"
-READY_ORDER = "django_jobs_ready_seq"
 
 # True when somebody sleeps. The lock's two ints: the jobs table, so that two installations in one database do not
 # wake each other, and the queue.
@@ -49,7 +48,6 @@ def _names() -> dict[str, str]:
         "runs": _RUNS,
         "errors_with_new": _ERRORS_WITH_NEW,
         "lease_tokens": LEASE_TOKENS,
-        "ready_order": READY_ORDER,
     } | {name: _quoted(model._meta.db_table) for name, model in tables.items()}
 
 

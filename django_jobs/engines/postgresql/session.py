@@ -7,8 +7,6 @@ EngineUnavailable and the next call connects anew if it must. The same connectio
 
 from __future__ import annotations
 
-import logging
-import select
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -33,19 +31,22 @@ from django_jobs.engines.protocol import (
     Tick,
 )
 from django_jobs.engines.sanitising import Written, settle_piecewise
+from django_jobs.logs import get_logger
 from django_jobs.outcomes import Outcome
+from django_jobs.polling import wait_readable
 
 from .connecting import connect, is_refusal, repair
 from .outcome_rows import encode_outcomes, encode_progress
 from .queries import query
 
-logger = logging.getLogger("django_jobs.engine")
+logger = get_logger("django_jobs.engine")
 
 Connection = psycopg.Connection[Any]
 
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 COMMIT = "COMMIT"
 PROOF_SECONDS = 2.0
+SHORTEST_SILENCE = 1.0
 
 # With None, psycopg prepares nothing, not even what is executed with ``prepare=True``.
 ON_REQUEST = 2**31
@@ -58,7 +59,9 @@ class PostgresqlSession:
         self.config = config
         self.clock = clock.DatabaseClock()
         self._connection: Connection | None = None
-        self._connected_at = 0.0
+        self.generation = 0
+        self._in_contact_since = 0.0
+        self._answered_at = 0.0
         self._is_session = False
         self._notified = False
         self._lying = False
@@ -76,12 +79,24 @@ class PostgresqlSession:
             if self._connection is None:
                 self._connection = connect(self.config.alias)
                 self._connection.add_notify_handler(self._note)
-                self._connected_at = clock.monotonic()
+                self.generation += 1
+                self._in_contact_since = self._answered_at = clock.monotonic()
             yield self._connection
+            self._note_contact()
         except psycopg.Error as error:
             if self._connection is None or not repair(self._connection, error):
                 self.close()
             raise EngineUnavailable(f"{type(error).__name__}: {error}".strip()) from error
+
+    def _note_contact(self) -> None:
+        """A long silence, whoever kept it, is no contact: leases may have lapsed that nobody could renew."""
+        if self._was_silent():
+            self._in_contact_since = clock.monotonic()
+        self._answered_at = clock.monotonic()
+
+    def _was_silent(self) -> bool:
+        grace = max(self.config.rescue_grace.total_seconds(), SHORTEST_SILENCE)
+        return clock.monotonic() - self._answered_at > grace
 
     def _run(self, connection: Connection, name: str, terms: Mapping[str, Any]) -> list[Any]:
         """One statement in a transaction of its own."""
@@ -148,7 +163,7 @@ class PostgresqlSession:
 
     def _jobs(self, rows: list[Any], claim: ClaimRequest) -> list[ClaimedJob]:
         if len(rows) > claim.limit:
-            raise AssertionError(f"A claim for {claim.limit} jobs took {len(rows)}.")
+            logger.critical("A claim for %d jobs took %d. They are run; please report this.", claim.limit, len(rows))
         if rows:
             self.clock.sample(rows[0][-1])
         place = {name: n for n, name in enumerate(claim.queues)}
@@ -176,14 +191,31 @@ class PostgresqlSession:
         terms = {"ids": list(leases), "tokens": list(leases.values()), "lease": self.config.lease}
         with self._available() as connection:
             rows = dict(self._run(connection, "renew", terms))
-            held = self._held_tokens(connection, [job_id for job_id in leases if job_id not in rows])
-        busy = {job_id for job_id, token in held.items() if token == leases[job_id]}
+            busy = self._busy(connection, leases, rows)
+            if busy:
+                rows |= self._renew_waiting(connection, {job_id: leases[job_id] for job_id in busy})
+                busy = self._busy(connection, leases, rows)
         return Renewal(
             renewed=set(rows),
             busy=busy,
             lost=set(leases) - set(rows) - busy,
             cancelled={job_id for job_id, cancelled in rows.items() if cancelled},
         )
+
+    def _busy(self, connection: Connection, leases: Mapping[UUID, int], rows: Mapping[UUID, bool]) -> set[UUID]:
+        held = self._held_tokens(connection, [job_id for job_id in leases if job_id not in rows])
+        return {job_id for job_id, token in held.items() if token == leases[job_id]}
+
+    def _renew_waiting(self, connection: Connection, leases: Mapping[UUID, int]) -> dict[UUID, bool]:
+        """Queue up for rows that somebody else has locked, so that they are renewed before a rescuer gets at them."""
+        wait_ms = int(self.config.rescue_grace.total_seconds() * 1000)
+        terms = {"ids": list(leases), "tokens": list(leases.values()), "lease": self.config.lease}
+        try:
+            with _transaction(connection):
+                connection.execute("SELECT set_config('lock_timeout', %s, true)", [f"{wait_ms}ms"])
+                return dict(connection.execute(query("renew_waiting"), terms).fetchall())
+        except psycopg.errors.LockNotAvailable:
+            return {}
 
     def show_progress(self, values: Mapping[UUID, tuple[int, Any]]) -> None:
         with self._available() as connection:
@@ -193,14 +225,21 @@ class PostgresqlSession:
 
     def rescue(self, judge: Judge) -> Sequence[Outcome]:
         with self._available() as connection:
-            if clock.monotonic() - self._connected_at < self.config.rescue_grace.total_seconds():
+            if clock.monotonic() - self._in_contact_since < self.config.rescue_grace.total_seconds():
                 return []
-            with _transaction(connection):
-                terms = {"limit": MAX_RESCUED, "grace": self.config.rescue_grace}
-                rows = connection.execute(query("expired"), terms).fetchall()
-                outcomes = [judge(ExpiredLease(*row)) for row in rows]
-                if outcomes:
-                    self._send_outcomes(connection, outcomes)
+            outcomes: list[Outcome] = []
+            try:
+                with _transaction(connection):
+                    terms = {"limit": MAX_RESCUED, "grace": self.config.rescue_grace}
+                    rows = connection.execute(query("expired"), terms).fetchall()
+                    outcomes = [] if self._was_silent() else [judge(ExpiredLease(*row)) for row in rows]
+                    if outcomes:
+                        self._send_outcomes(connection, outcomes)
+            except Exception as error:
+                refuses = partial(is_refusal, connection)
+                if not outcomes or not refuses(error):
+                    raise
+                settle_piecewise(outcomes, error, partial(self._settle, connection), refuses)
         return outcomes
 
     def stage(self) -> Staging:
@@ -228,7 +267,9 @@ class PostgresqlSession:
     def blocker(self, job_id: UUID) -> str:
         with self._available() as connection:
             rows = self._run(connection, "blocker", {"id": job_id})
-        return "; ".join(f"pid {pid} (transaction open for {age} s, last statement: {text})" for pid, age, text in rows)
+        return "; ".join(
+            f"pid {pid} ({user}, {program}, transaction open for {age} s)" for pid, user, program, age in rows
+        )
 
     def my_leases(self) -> dict[UUID, int | None]:
         with self._available() as connection:
@@ -273,7 +314,7 @@ class PostgresqlSession:
             fileno = self.fileno()
             if left <= 0 or fileno is None:
                 return False
-            select.select([fileno], [], [], left)
+            wait_readable(fileno, timeout=left)
         return True
 
     def lie_down(self, queues: Sequence[str]) -> bool:

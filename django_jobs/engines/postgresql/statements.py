@@ -96,6 +96,10 @@ class PostgresqlStatements:
             moved: list[tuple[UUID, str]] = cursor.fetchall()
         return moved
 
+    def wait_briefly(self, connection: BaseDatabaseWrapper) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '2s'")
+
     def add_partitions(self, connection: BaseDatabaseWrapper, days: Iterable[date]) -> int:
         with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
             return add_partitions(cursor, days)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import sys
 from argparse import RawDescriptionHelpFormatter
 from datetime import timedelta
 from typing import Any
@@ -21,7 +24,7 @@ HELP = """\
 Run jobs until SIGTERM or SIGINT.
 
   manage.py runjobworker
-      every queue of DJANGO_JOBS["QUEUES"], sharing 10 slots
+      every queue of DJANGO_JOBS["QUEUES"], sharing --concurrency slots
   manage.py runjobworker --queues urgent:5,default:40,bulk
       5 slots only for urgent, 40 only for default; bulk has --concurrency slots
   manage.py runjobworker --drain --drain-horizon 30
@@ -36,6 +39,19 @@ stuck in handlers that overran their time-out, so start a new process.
 """
 
 LONGEST_SECONDS = 366 * 24 * 3600
+
+
+STUCK = (
+    "Threads were stuck in handlers that overran their time-out; their jobs are retried elsewhere. Start a new process."
+)
+
+
+def _end_now(code: int) -> None:
+    """Without waiting for threads, as the interpreter would: their jobs belong to others by now."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 class Command(BaseCommand):
@@ -82,11 +98,9 @@ class Command(BaseCommand):
             self._say_hello(worker)
         code = worker.run()
         if code:
-            raise CommandError(
-                "Threads were stuck in handlers that overran their time-out; their jobs are retried elsewhere. "
-                "Start a new process.",
-                returncode=code,
-            )
+            self.stderr.write(STUCK)
+        if worker.left_behind:
+            _end_now(code)
 
     def _options(self, options: dict[str, Any]) -> WorkerOptions:
         settings = get_settings()

@@ -1,0 +1,14 @@
+"""Waiting for file descriptors, also those above 1023, which ``select()`` refuses: a busy process has them."""
+
+from __future__ import annotations
+
+import select
+from math import ceil
+
+
+def wait_readable(*filenos: int, timeout: float) -> set[int]:
+    """Those of ``filenos`` that are readable, as soon as there is one, or none after ``timeout`` seconds."""
+    poll = select.poll()
+    for fileno in filenos:
+        poll.register(fileno, select.POLLIN)
+    return {fileno for fileno, _ in poll.poll(ceil(max(timeout, 0.0) * 1000))}
