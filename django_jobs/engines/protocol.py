@@ -51,8 +51,7 @@ class EngineConfig:
         return self.lease / 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewJob:
+class NewJob(NamedTuple):
     """One job to enqueue. ``payload`` and ``context`` are encoded JSON. ``run_at`` is None for now; ``delay`` is
     added to it.
 
@@ -297,7 +296,13 @@ class Session(Protocol):
         """Be seen as a sleeper of these queues by enqueuers from now on."""
         ...
 
-    def get_up(self) -> None: ...
+    def get_up(self) -> None:
+        """Be no sleeper any more. Does nothing if it is not."""
+        ...
+
+    def get_up_with_claim(self) -> None:
+        """The same, in the trip of the next claim and before it; ``get_up`` does it now if no claim comes."""
+        ...
 
     def unfinished_writers(self) -> frozenset[int]:
         """Transactions that may have enqueued before ``lie_down`` and have not ended."""

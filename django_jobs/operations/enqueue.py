@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, timedelta
 from itertools import islice, zip_longest
 from typing import Any
@@ -221,8 +220,7 @@ def _context(options: Options) -> str:
 
 
 def _alone(shared: NewJob, row: BulkRow) -> NewJob:
-    return replace(
-        shared,
+    return shared._replace(
         id=row.id,
         payload=row.payload,
         delay=shared.delay + timedelta(seconds=row.offset),

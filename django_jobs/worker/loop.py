@@ -247,7 +247,7 @@ class Loop:
             wanted = self.session.take_notification()
             if wanted:
                 seen_on = self.sleeper.seen_on
-                self.sleeper.get_up()
+                self.sleeper.answer()
                 free = {queue for group in self.groups if group.has_free for queue in group.queues}
                 self._pass_on(queue for queue in seen_on if queue not in free)
         except EngineUnavailable as error:

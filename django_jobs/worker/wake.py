@@ -85,7 +85,7 @@ class Sleeper:
         """
         if found:
             self._lingered = 0
-        if tuple(queues) != self._queues and self._posture is not Posture.AWAKE:
+        if self._posture is Posture.AWAKE or tuple(queues) != self._queues:
             self.get_up()
         if not queues:
             return self._poll
@@ -98,9 +98,18 @@ class Sleeper:
                 return self._poll
 
     def get_up(self) -> None:
-        """Before the claim that answers a wake-up: whoever enqueues from here on looks for another sleeper."""
+        """From here on whoever enqueues looks for another sleeper."""
+        self._wake_up()
+        self._session.get_up()
+
+    def answer(self) -> None:
+        """A notification came: get up right before the claim that answers it."""
         if self._posture is not Posture.AWAKE:
-            self._session.get_up()
+            self._wake_up()
+            self._session.get_up_with_claim()
+
+    def _wake_up(self) -> None:
+        if self._posture is not Posture.AWAKE:
             self._posture = Posture.AWAKE
             self._lingered = 0
 

@@ -2,7 +2,6 @@
 
 import os
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from threading import Thread
 
@@ -30,7 +29,7 @@ FAILURE = Failure(error_type="ValueError", message="no such invoice\nat all", tr
 
 def new_job(**changes):
     job = NewJob(id=uuid7(), queue="default", type="noop", payload="{}", priority=0, tenant="", max_attempts=5)
-    return replace(job, **changes)
+    return job._replace(**changes)
 
 
 def claim(session, limit=10, queues=("default",), suspects=1):

@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -114,7 +113,7 @@ def test_time_goes_on_inside_a_long_transaction(statements, connection):
     first, second = new_job(), new_job()
     with transaction.atomic():
         statements.enqueue(connection, first)
-        second = replace(second, run_at=timezone.now())
+        second = second._replace(run_at=timezone.now())
         assert statements.enqueue(connection, second).status == "pending"
     assert stored(first).created_at <= stored(second).run_at <= stored(second).created_at + SECOND
 

@@ -208,6 +208,9 @@ class PortableSession:
     def lie_down(self, queues: Sequence[str]) -> bool:
         return False
 
+    def get_up_with_claim(self) -> None:
+        pass
+
     def get_up(self) -> None:
         pass
 

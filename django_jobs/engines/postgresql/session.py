@@ -65,10 +65,11 @@ class PostgresqlSession:
         self._is_session = False
         self._notified = False
         self._lying = False
+        self._rising = False
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
-        self._lying = self._is_session = False
+        self._lying = self._rising = self._is_session = False
         if connection is not None:
             with suppress(psycopg.Error):
                 connection.close()
@@ -134,6 +135,8 @@ class PostgresqlSession:
                     settled = self._send_outcomes(connection, outcomes)
                     committed = connection.execute(COMMIT)
                 if claims:
+                    if self._rising:
+                        self._send_unlock(connection)
                     connection.execute(BEGIN)
                     claimed = [self._send_claim(connection, claim) for claim in claims]
                     connection.execute(COMMIT)
@@ -327,13 +330,16 @@ class PostgresqlSession:
         return bool(locked)
 
     def get_up(self) -> None:
-        with self._available() as connection:
-            self._release_locks(connection)
-
-    def _release_locks(self, connection: Connection) -> None:
         if self._lying:
-            self._lying = False
-            connection.execute("SELECT pg_advisory_unlock_all()")
+            with self._available() as connection:
+                self._send_unlock(connection)
+
+    def get_up_with_claim(self) -> None:
+        self._rising = self._lying
+
+    def _send_unlock(self, connection: Connection) -> None:
+        self._lying = self._rising = False
+        connection.execute("SELECT pg_advisory_unlock_all()")
 
     def unfinished_writers(self) -> frozenset[int]:
         with self._available() as connection:
