@@ -223,3 +223,34 @@ def test_a_completion_sees_that_the_lease_was_taken_while_it_waited(statements, 
                 connection, run.id, run.token, history_id=uuid7(), duration_ms=0, result=None, metrics=None
             )
     assert whereabouts(run.id) == ["jobs"]
+
+
+def test_a_lease_whose_row_is_locked_is_renewed_as_soon_as_the_lock_is_gone(session):
+    JobFactory()
+    run = claim_one(session)
+    Job.objects.filter(pk=run.id).update(locked_until=timezone.now() - timedelta(seconds=1))
+    renewals = []
+    locked, let_go = Event(), Event()
+
+    def lock():
+        with row_locked(run):
+            locked.set()
+            let_go.wait(20)
+
+    with beside(lock):
+        locked.wait(20)
+        with beside(lambda: renewals.append(session.renew({run.id: run.token}))):
+            wait_until_somebody_waits_for_a_lock()
+            let_go.set()
+    (renewal,) = renewals
+    assert (set(renewal.renewed), set(renewal.busy), set(renewal.lost)) == ({run.id}, set(), set())
+    assert stored(run).locked_until > timezone.now()
+
+
+def test_a_lease_whose_row_stays_locked_is_busy_and_not_lost(open_session):
+    session = open_session(lease=timedelta(seconds=0.3))
+    JobFactory()
+    run = claim_one(session)
+    with row_locked(run):
+        renewal = session.renew({run.id: run.token})
+    assert (set(renewal.renewed), set(renewal.busy), set(renewal.lost)) == (set(), {run.id}, set())

@@ -288,3 +288,19 @@ def test_partitions_are_made_beside_writers(statements, connection, session):
         writer.execute("DELETE FROM django_jobs_job_history")
         assert statements.add_partitions(connection, DAYS) == len(DAYS) - 2
         assert settle(session, finished(run)).written == {run.id: "succeeded"}
+
+
+def test_a_silence_as_long_as_the_grace_is_no_contact(open_session, monkeypatch):
+    """A server that stood still: leases lapsed that their holders could not renew."""
+    rescuer = open_session("rescuer", lease=timedelta(seconds=6))
+    start = clock.monotonic()
+    monkeypatch.setattr(clock, "monotonic", lambda: start)
+    rescuer.stage()
+    monkeypatch.setattr(clock, "monotonic", lambda: start + 1.9)
+    rescuer.stage()
+    JobFactory(lapsed=True)
+    for seconds in (30, 31.9):
+        monkeypatch.setattr(clock, "monotonic", lambda seconds=seconds: start + seconds)
+        assert rescuer.rescue(retry_lost) == []
+    monkeypatch.setattr(clock, "monotonic", lambda: start + 32.1)
+    assert len(rescuer.rescue(retry_lost)) == 1
