@@ -36,7 +36,7 @@ def main(source: Path) -> None:
         sys.exit(f"the source tree was imported instead of the wheel: {installed}")
     if missing := files_below(source) - files_below(installed):
         sys.exit(f"not in the wheel: {', '.join(sorted(missing))}")
-    if not list(installed.glob("engines/sql/**/*.sql")):
+    if not list(installed.glob("engines/postgresql/sql/*.sql")):
         sys.exit("no .sql file is in the wheel")
 
     for name in django_jobs.__all__:
