@@ -118,6 +118,12 @@ class Settings(BaseModel):
                 f"RENEW_EVERY ({self.renew_every}) must be above zero and at most a third of LEASE ({self.lease}): "
                 "two renewals may fail before a lease runs out. Lower RENEW_EVERY or raise LEASE"
             )
+        if min(self.stage_every, self.rescue_every) > max(self.lease / 6, timedelta(seconds=1)):
+            raise ValueError(
+                f"STAGE_EVERY ({self.stage_every}) or RESCUE_EVERY ({self.rescue_every}) must be at most a sixth of "
+                f"LEASE ({self.lease}): a worker that looks less often cannot tell a server that stood still from a "
+                "dead worker"
+            )
         for name in ABOVE_ZERO:
             if (value := getattr(self, name)) is not None and value <= timedelta(0):
                 raise ValueError(f"{name.upper()} must be above zero")

@@ -20,7 +20,7 @@ def nothing_outlives_its_test():
         return not left_over
 
     try:
-        wait_for(nothing_is_left, timeout=2)
+        wait_for(nothing_is_left, timeout=10)
     except AssertionError:
         pytest.fail(f"outlived the test: {left_over}", pytrace=False)
 

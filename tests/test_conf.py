@@ -120,6 +120,7 @@ FAULTS = [
         r"RENEW_EVERY \(0:00:11\) .* a third of LEASE \(0:00:30\).*raise LEASE",
     ),
     ({"RENEW_EVERY": 0}, "RENEW_EVERY .* must be above zero"),
+    ({"STAGE_EVERY": 20, "RESCUE_EVERY": 30}, "at most a sixth of LEASE"),
     ({"POLL_EVERY": 0}, "POLL_EVERY must be above zero"),
     ({"STAGE_EVERY": -1}, "STAGE_EVERY must be above zero"),
     ({"RESCUE_EVERY": 0}, "RESCUE_EVERY must be above zero"),

@@ -46,7 +46,7 @@ Connection = psycopg.Connection[Any]
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 COMMIT = "COMMIT"
 PROOF_SECONDS = 2.0
-SHORTEST_SILENCE = 1.0
+SHORTEST_SILENCE = 3.0
 
 # With None, psycopg prepares nothing, not even what is executed with ``prepare=True``.
 ON_REQUEST = 2**31
