@@ -30,7 +30,7 @@ def hold(run: RunningJob, label: str, until: str):
     """Run until the file ``until`` is there."""
     leave_mark(f"{label} started")
     while not Path(until).exists():
-        time.sleep(0.02)
+        time.sleep(0.02)  # a handler polls for a file: it shares no event with the test's process
     leave_mark(f"{label} ended")
     return run.attempt
 
@@ -62,7 +62,7 @@ def spin(label: str):
 def overrun(label: str, until: str):
     leave_mark(f"{label} started")
     while not Path(until).exists():
-        time.sleep(0.02)
+        time.sleep(0.02)  # a handler polls for a file: it shares no event with the test's process
 
 
 @job("poison", max_attempts=2)
@@ -73,5 +73,5 @@ def poison(label: str):
 
 @job("nap")
 def nap(label: str, seconds: float):
-    time.sleep(seconds)
+    time.sleep(seconds)  # the handler's work
     leave_mark(label)

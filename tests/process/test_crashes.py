@@ -99,7 +99,7 @@ class Troublemaker(threading.Thread):
         try:
             while time.monotonic() < self.end:
                 self.make_trouble()
-                time.sleep(0.5)
+                time.sleep(0.5)  # the rhythm of the trouble; nothing is asserted after it
         except BaseException as error:
             self.error = error
         finally:
@@ -117,7 +117,7 @@ class Troublemaker(threading.Thread):
                 worker.send(signal.SIGKILL)
             case "freeze":
                 worker.send(signal.SIGSTOP)
-                time.sleep(2.5)
+                time.sleep(2.5)  # longer than the lease: standing still for so long is the trouble
                 worker.send(signal.SIGCONT)
                 return
         worker.wait(40)

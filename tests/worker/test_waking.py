@@ -179,7 +179,7 @@ class Producer(threading.Thread):
                 for _ in range(count):
                     enqueue("noop", queue=queue)
                 if kind < 0.3:
-                    time.sleep(0.1)
+                    time.sleep(0.1)  # a business transaction that commits late, which is what is tried
                 if kind > 0.9:
                     raise ValueError
             self.committed += count
