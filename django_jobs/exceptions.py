@@ -9,6 +9,7 @@ DjangoJobsError
 │   ├── UnknownQueue            names the nearest declared queue
 │   ├── SeparateTransactions    the job and the data could not commit together
 │   └── IdempotencyConflict     the same key with another payload
+├── InvalidSchedule             a cron expression, a time zone or an interval is wrong
 ├── JobNotFound                 no job, dead job or history row has this id
 ├── LeaseLost                   this run may no longer write; another may be running
 ├── RunTimedOut                 recorded for a run that overran its time-out
@@ -66,6 +67,10 @@ class IdempotencyConflict(EnqueueError):
     def __init__(self, message: str, *, job_id: UUID) -> None:
         super().__init__(message)
         self.job_id = job_id
+
+
+class InvalidSchedule(DjangoJobsError, ValueError):
+    """A cron expression, a time zone or an interval cannot be used; the message gives the reason in one line."""
 
 
 class JobNotFound(DjangoJobsError, LookupError):
