@@ -13,19 +13,11 @@ from tests.cron.clocks import DAY
 from tests.cron.expressions import expressions
 
 BASES = st.datetimes(datetime(2020, 1, 1), datetime(2110, 1, 1))
-YEARS = 4 * 366
 MOST_CALLS = 20_000  # a few milliseconds
 
 
 def validated(drawn):
     """Whether it is accepted; what is refused is right in form, and matches no date."""
-    if drawn.next_wall(datetime(2000, 1, 1), 1) or drawn.next_wall(datetime(2000, 1, 1), YEARS):
-        return bool(cron.validate(drawn.text))
-    return fires_later(drawn)
-
-
-def fires_later(drawn):
-    """Whether that which has no date in four years has one in a later year: the 29th of February on a Monday."""
     try:
         cron.validate(drawn.text)
     except InvalidSchedule as error:
@@ -33,11 +25,12 @@ def fires_later(drawn):
     else:
         return True
     assert "never fires" in reason
+    assert drawn.next_wall(datetime(2000, 1, 1), 4 * 366) is None
     return False
 
 
 @given(drawn=expressions(), base=BASES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_the_next_slot_in_utc_is_the_next_match_of_the_calendar(drawn, base):
     if validated(drawn):
         [slot] = cron.next_slots(drawn.text, "UTC", base.replace(tzinfo=UTC), 1)

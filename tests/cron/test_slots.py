@@ -118,7 +118,7 @@ def test_slots_are_those_found_minute_by_minute(near, expression, length):
 
 
 @given(near=near_a_change(years=(1900, 2100)), drawn=expressions())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_slot_is_later_than_its_base_and_stays_the_next_until_it_comes(near, drawn):
     if validated(drawn):
         zone, after = near
@@ -137,7 +137,7 @@ def test_a_later_base_has_no_earlier_slot(near, drawn, later):
 
 
 @given(near=near_a_change(years=(1973, 2100)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_every_minute_is_the_minute_after_the_base(near):
     zone, after = near
     following = after.replace(second=0, microsecond=0) + MINUTE
