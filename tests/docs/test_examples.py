@@ -96,3 +96,8 @@ def test_the_tests_of_the_testing_guide_pass(tmp_path):
     project.run_python(DOUBLE)
     run_to_the_end(DOCS / "guides" / "testing.md", project)
     project.command("python -m django test")
+
+
+@on_sqlite
+def test_the_guide_to_daylight_saving_shows_what_happens(tmp_path):
+    run_to_the_end(DOCS / "guides" / "daylight-saving.md", new_project(tmp_path, "INSTALLED_APPS += ['django_jobs']"))
