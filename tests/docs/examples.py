@@ -13,6 +13,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+ROOT = Path(__file__).parent.parent.parent  # the package of this tree, whichever is installed
+
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PLACE = re.compile(r"# (at the end of )?([\w/]+\.py)\n")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -87,7 +89,10 @@ class Project:
         raise AssertionError(f"unknown command: {line}")
 
     def python(self, *arguments: str) -> str:
-        environment = os.environ | {"DJANGO_SETTINGS_MODULE": "mysite.settings", "PYTHONPATH": str(self.folder)}
+        environment = os.environ | {
+            "DJANGO_SETTINGS_MODULE": "mysite.settings",
+            "PYTHONPATH": f"{self.folder}{os.pathsep}{ROOT}",
+        }
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=self.folder,
