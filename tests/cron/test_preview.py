@@ -77,7 +77,7 @@ def test_where_clocks_do_not_change_there_is_no_note(zone):
 
 
 @given(near=near_a_change(), drawn=expressions())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_preview_is_the_next_slots_in_the_zone(near, drawn):
     if validated(drawn):
         zone, after = near

@@ -30,7 +30,7 @@ def validated(drawn):
 
 
 @given(drawn=expressions(), base=BASES)
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_the_next_slot_in_utc_is_the_next_match_of_the_calendar(drawn, base):
     if validated(drawn):
         [slot] = cron.next_slots(drawn.text, "UTC", base.replace(tzinfo=UTC), 1)
@@ -39,7 +39,7 @@ def test_the_next_slot_in_utc_is_the_next_match_of_the_calendar(drawn, base):
 
 
 @given(drawn=expressions())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_what_is_stored_is_accepted_again_and_means_the_same(drawn):
     if validated(drawn):
         stored = cron.validate(drawn.text)
@@ -48,7 +48,7 @@ def test_what_is_stored_is_accepted_again_and_means_the_same(drawn):
 
 
 @given(drawn=expressions(), base=BASES)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_an_accepted_expression_is_answered_in_few_steps(drawn, base):
     if validated(drawn):
         after = base.replace(tzinfo=UTC)

@@ -106,7 +106,7 @@ def test_every_hour_is_an_hour_apart_through_every_change_of_whole_hours():
 
 
 @given(near=near_a_change(), expression=st.sampled_from([*WILDCARDS, *FIXED_TIMES]), length=st.integers(1, 300))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_slots_are_those_found_minute_by_minute(near, expression, length):
     zone, after = near
     until = after + length * MINUTE
@@ -118,7 +118,7 @@ def test_slots_are_those_found_minute_by_minute(near, expression, length):
 
 
 @given(near=near_a_change(years=(1900, 2100)), drawn=expressions())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_slot_is_later_than_its_base_and_stays_the_next_until_it_comes(near, drawn):
     if validated(drawn):
         zone, after = near
@@ -129,7 +129,7 @@ def test_a_slot_is_later_than_its_base_and_stays_the_next_until_it_comes(near, d
 
 
 @given(near=near_a_change(), drawn=expressions(), later=st.timedeltas(TICK, 3 * DAY))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_later_base_has_no_earlier_slot(near, drawn, later):
     if validated(drawn):
         zone, after = near
@@ -137,7 +137,7 @@ def test_a_later_base_has_no_earlier_slot(near, drawn, later):
 
 
 @given(near=near_a_change(years=(1973, 2100)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_every_minute_is_the_minute_after_the_base(near):
     zone, after = near
     following = after.replace(second=0, microsecond=0) + MINUTE
@@ -153,7 +153,7 @@ def reached_days(zone, slots, hour, minute):
 
 
 @given(near=near_a_change(years=(2001, 2060)), hour=st.integers(0, 23), minute=st.integers(0, 59))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_daily_time_runs_once_on_each_local_day_that_exists(near, hour, minute):
     zone, after = near
     slots = cron.next_slots(f"{minute} {hour} * * *", zone, after - 2 * DAY, 5)

@@ -48,7 +48,7 @@ def test_it_is_described_in_words(expression, words):
 
 
 @given(drawn=expressions())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_expression_has_a_description_of_one_line(drawn):
     if validated(drawn):
         words = cron.describe(drawn.text, "Europe/Paris")
