@@ -94,3 +94,10 @@ def test_a_slot_is_strictly_later_than_a_base_within_its_minute():
     assert cron.next_slots("0 8 * * *", "UTC", before, 1) == [slot]
     assert cron.next_slots("0 8 * * *", "UTC", slot, 1) == [slot + DAY]
     assert cron.next_slots("0 8 * * *", "UTC", slot + timedelta.resolution, 1) == [slot + DAY]
+
+
+def test_asking_leaves_the_cached_proposers_as_they_were():
+    proposers = read_expression("0 0 13 * 5").proposers
+    before = [proposer.get_current() for proposer in proposers]
+    cron.next_slots("0 0 13 * 5", "UTC", datetime(2026, 11, 29, tzinfo=UTC), 3)
+    assert [proposer.get_current() for proposer in proposers] == before

@@ -217,3 +217,9 @@ def test_a_day_that_a_zone_left_out_costs_few_steps():
         cron.validate(expression)
         assert calls_of(lambda text=expression: cron.next_slots(text, "Pacific/Apia", before, 1)) < MOST_CALLS
     assert cron.next_slots("0-58 0-22 * * *", "Pacific/Apia", before, 1) == [datetime(2011, 12, 30, 10, tzinfo=UTC)]
+
+
+def test_a_slot_at_the_very_change_is_found_from_a_base_between_seconds():
+    change = datetime(2026, 10, 25, 1, tzinfo=UTC)
+    after = change - 15 * MINUTE + timedelta(microseconds=500_000)
+    assert cron.next_slots("0 * * * *", "Europe/London", after, 1) == [change]
