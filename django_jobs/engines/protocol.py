@@ -164,6 +164,7 @@ class ExpiredLease:
 
     job_id: UUID
     token: int
+    queue: str
     type: str
     attempt: int
     max_attempts: int

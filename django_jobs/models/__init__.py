@@ -1,6 +1,6 @@
 """The tables, one file each."""
 
-from .dead_job import DeadJob, DeadReason
+from .dead_job import DeadJob
 from .effect import Effect
 from .envelope import JobStatus
 from .history import FinalStatus, JobHistory
@@ -12,7 +12,6 @@ from .worker import Worker
 
 __all__ = [
     "DeadJob",
-    "DeadReason",
     "Effect",
     "FinalStatus",
     "IdempotencyKey",

@@ -156,7 +156,7 @@ def _rows(
         rows = (BulkRow(uuid7(), payload.decode(), (n - first) * step) for n, payload in encoded)
         return rows if job_type.signature.runs_no_foreign_code else list(rows)
     return (
-        BulkRow(uuid7(), payload.decode(), n * step, key, payload_hash(job_type.name, payload))
+        BulkRow(uuid7(), payload.decode(), n * step, key, payload_hash(job_type.first_name, payload))
         for n, payload, key in _with_keys(encoded, keys)
     )
 
@@ -206,7 +206,7 @@ def _new_job(job_type: JobType, encoded: bytes, options: Options, settings: Sett
         run_at=options.run_at and options.run_at.astimezone(UTC),  # where adding is not done on a wall clock
         delay=options.delay or timedelta(0),
         key=key,
-        payload_hash=payload_hash(job_type.name, encoded) if key else b"",
+        payload_hash=payload_hash(job_type.first_name, encoded) if key else b"",
         retention=settings.idempotency_retention,
     )
 

@@ -138,7 +138,7 @@ class WorkerProcess:
     def _maintenance(self) -> Maintenance:
         services: list[Service] = [Reporter(self._row(), self.settings.database, self.held.__len__, self.counts)]
         if self.options.maintenance:
-            services += standard_services(self.settings, lost, self._poke.poke)
+            services += standard_services(self.settings, lost, self._poke.poke, self.counts)
         return Maintenance(lambda: open_session(self._engine_config()), services)
 
     def _row(self) -> Worker:

@@ -67,6 +67,15 @@ def test_the_id_of_a_history_row_carries_the_time_of_the_finish(session):
     assert abs(instant_of(row.id) - row.finished_at) < timedelta(seconds=1)
 
 
+def test_of_two_outcomes_of_one_lease_the_first_is_written_once(session):
+    JobFactory()
+    claimed = claim_one(session)
+    tick = settle(session, finished(claimed, result=1), finished(claimed, result=2), buried(claimed))
+    assert tick.written == {claimed.id: "succeeded"}
+    assert history(claimed).result == 1
+    assert whereabouts(claimed.id) == ["history"]
+
+
 def test_a_run_that_cancelled_itself_is_history_with_its_reason(session):
     JobFactory()
     claimed = claim_one(session)

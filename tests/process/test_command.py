@@ -45,6 +45,7 @@ def test_the_help_teaches_queues_shutdown_and_exit_codes():
         (["--queues", "urgent:²"], ["no number"]),
         (["--concurrency", "0"], ["--concurrency must be 1 to 1000, not 0"]),
         (["--concurrency", "-3"], ["--concurrency must be 1 to 1000, not -3"]),
+        (["--queues", "urgent:5,bulk:2", "--concurrency", "7"], ["--concurrency 7", "Leave one of the two out"]),
         (["--drain-horizon", "5"], ["--drain-horizon needs --drain"]),
         (["--drain", "--drain-horizon", "-1"], ["--drain-horizon must be 0 to"]),
         (["--drain", "--drain-horizon", "nan"], ["--drain-horizon must be 0 to"]),

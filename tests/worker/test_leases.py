@@ -10,7 +10,7 @@ from django.utils import timezone
 from django_jobs import RunningJob, cancel, get_job
 from django_jobs.engines import open_session
 from django_jobs.engines.protocol import EngineConfig, EngineUnavailable
-from django_jobs.models import DeadJob, Job, Worker
+from django_jobs.models import DeadJob, Job, JobCount, Worker
 from tests.factories import JobFactory
 from tests.waiting import wait_for
 from tests.worker.embedded import drain, running_worker
@@ -85,6 +85,19 @@ def test_the_jobs_of_a_dead_worker_run_elsewhere_with_the_loss_on_record(job):
     assert entry["attempt"] == 1
 
 
+def test_lost_runs_are_counted_as_lost_by_who_rescues_them_and_named_in_the_log(job, caplog):
+    @job("lost")
+    def lost():
+        pass
+
+    JobFactory(type="lost", queue="bulk", lapsed=True)
+    gone = JobFactory(type="lost", lapsed=True, attempts=3, max_attempts=3, locked_by="dead-worker")
+    drain()
+    counted = set(JobCount.objects.values_list("queue", "type", "outcome", "count"))
+    assert counted == {("bulk", "lost", "lost", 1), ("default", "lost", "lost", 1), ("bulk", "lost", "succeeded", 1)}
+    assert f"Job {gone.id} (lost): attempt 3 of 3 is lost, because worker dead-worker" in caplog.text
+
+
 def test_a_lost_run_without_attempts_left_is_dead_as_worker_lost(job):
     @job("lost")
     def lost():
@@ -147,6 +160,8 @@ def test_a_late_outcome_of_a_lost_lease_changes_nothing(job, caplog):
         release.set()
         wait_for(lambda: "changed nothing" in caplog.text)
     assert get_job(enqueued.id).result == 2
+    outcomes = JobCount.objects.filter(type="slow").values_list("outcome", "count")
+    assert sorted(outcomes) == [("lost", 1), ("stale", 1), ("succeeded", 1)]
 
 
 def test_a_renewal_that_fails_is_tried_again_before_the_lease_runs_out(job, runs, configure, monkeypatch):

@@ -166,7 +166,7 @@ class PortableSession:
 
     def _expired_leases(self) -> Any:
         leased = Job.objects.using(self.config.alias).filter(status=JobStatus.PROCESSING)
-        columns = ("id", "lease_token", "type", "attempts", "max_attempts", "locked_by")
+        columns = ("id", "lease_token", "queue", "type", "attempts", "max_attempts", "locked_by")
         return leased.filter(locked_until__lt=clock.now()).order_by("locked_until").values_list(*columns)
 
     def stage(self) -> Staging:
