@@ -58,8 +58,8 @@ def test_a_job_that_kills_its_process_ends_as_dead_and_its_neighbours_survive(st
     poisoned = poison.enqueue(label="poison")
     innocents = [nap.enqueue(label=f"{n}", seconds=0.5) for n in range(3)]
     for _ in range(2):
-        start_worker("--concurrency", "5", wait=False).wait(30)
-    start_worker("--concurrency", "5")
+        start_worker("--concurrency", "5", wait=False, LEASE=1).wait(30)
+    start_worker("--concurrency", "5", LEASE=1)
     wait_for(lambda: get_job(poisoned.id).status == "dead", timeout=20)
     info = get_job(poisoned.id)
     assert (info.reason, info.attempts, Mark.objects.filter(label="poison").count()) == ("worker_lost", 2, 2)
@@ -117,17 +117,17 @@ class Troublemaker(threading.Thread):
                 worker.send(signal.SIGKILL)
             case "freeze":
                 worker.send(signal.SIGSTOP)
-                time.sleep(2.5)  # longer than the lease: standing still for so long is the trouble
+                time.sleep(1.3)  # longer than the lease: standing still for so long is the trouble
                 worker.send(signal.SIGCONT)
                 return
         worker.wait(40)
-        self.workers[number] = self.start_worker("--concurrency", "4", POLL_EVERY=1)
+        self.workers[number] = self.start_worker("--concurrency", "4", LEASE=1, POLL_EVERY=1)
 
 
 @pytest.mark.parametrize("handle", [mark, mark_atomic], ids=lambda handle: handle.job_type.name)
 def test_chaos_loses_nothing_and_repeats_only_what_lost_its_lease(start_worker, handle):
     trouble = Troublemaker(start_worker)
-    trouble.workers = [start_worker("--concurrency", "4", POLL_EVERY=1) for _ in range(3)]
+    trouble.workers = [start_worker("--concurrency", "4", LEASE=1, POLL_EVERY=1) for _ in range(3)]
     trouble.start()
     ids = []
     while trouble.is_alive():

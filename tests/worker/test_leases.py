@@ -32,7 +32,7 @@ def test_a_run_of_several_leases_runs_once_although_others_look_for_work(job, ru
     @job("long")
     def long(run: RunningJob):
         runs.append(run.attempt)
-        release.wait(3.5)
+        release.wait(2.5)
 
     enqueued = long.enqueue()
     with running_worker(), running_worker(), running_worker():
@@ -44,7 +44,7 @@ def test_an_async_handler_that_blocks_the_event_loop_runs_once_and_is_named_in_a
     @job("blocks_the_loop")
     async def blocks_the_loop(run: RunningJob):
         runs.append(run.attempt)
-        time.sleep(4)  # noqa: ASYNC251 - the very mistake that is looked for
+        time.sleep(3)  # noqa: ASYNC251 - the very mistake that is looked for
 
     enqueued = blocks_the_loop.enqueue()
     with running_worker(), running_worker():
@@ -55,7 +55,7 @@ def test_an_async_handler_that_blocks_the_event_loop_runs_once_and_is_named_in_a
 
 
 def test_a_busy_thread_does_not_cost_other_runs_their_leases(job, runs):
-    end = time.monotonic() + 3
+    end = time.monotonic() + 2.2
 
     @job("burns")
     def burns(run: RunningJob):

@@ -180,7 +180,7 @@ def test_jobs_of_the_future_are_neither_claimed_nor_hoarded(job, configure):
 
     @job("waits")
     def waits():
-        release.wait(2.5)
+        release.wait(1.5)
 
     waits.enqueue()
     with running_worker() as worker:

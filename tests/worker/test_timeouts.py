@@ -185,7 +185,7 @@ def test_without_a_timeout_a_run_may_take_as_long_as_it_likes(job, configure):
     @job("long")
     def long(run: RunningJob):
         runs.append(run.attempt)
-        ended.wait(3.5)
+        ended.wait(1.5)
         return run.deadline is None
 
     enqueued = long.enqueue()
