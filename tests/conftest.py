@@ -8,7 +8,6 @@ from tests.postgres_server import running_servers
 from tests.processes import children_of
 from tests.waiting import wait_for
 
-
 HERE = Path(__file__).parent
 COMMITTING = {HERE / name for name in ("engines", "maintenance", "process", "worker")}
 APPS = ["django_jobs", "tests.app"]

@@ -71,4 +71,6 @@ def sanitised(outcome: Outcome) -> Outcome:
         case Rescheduled():
             return replace(outcome, delay=min(outcome.delay, LONGEST_DELAY), failure=failure, duration_ms=duration)
         case Buried():
-            return replace(outcome, failure=failure, reason=DeadReason.UNRECORDABLE, fingerprint="", duration_ms=duration)
+            return replace(
+                outcome, failure=failure, reason=DeadReason.UNRECORDABLE, fingerprint="", duration_ms=duration
+            )

@@ -9,7 +9,6 @@ from django_jobs.outcomes import DeadReason
 
 from .envelope import Envelope
 
-
 REASONS = [(reason.value, reason.name.replace("_", " ").title()) for reason in DeadReason]
 
 

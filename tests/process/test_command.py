@@ -77,6 +77,12 @@ def test_a_database_alias_that_does_not_exist_is_refused_by_name(settings, alias
         call_command("runjobworker")
 
 
+def test_a_database_that_jobs_cannot_live_in_is_refused_by_its_kind(monkeypatch):
+    monkeypatch.setattr(connection, "vendor", "mysql", raising=False)
+    with pytest.raises(CommandError, match="is mysql; jobs can live in PostgreSQL or SQLite"):
+        call_command("runjobworker")
+
+
 def test_wrong_settings_end_a_process_with_exit_code_1_and_no_traceback():
     ended = run("runjobworker", LEESE=5)
     assert ended.returncode == 1

@@ -11,7 +11,7 @@ from django.db import connections
 
 from django_jobs import get_job
 from django_jobs.models import DeadJob, Job, JobHistory
-from tests.app.jobs import hold, hold_delicate, mark, mark_atomic, nap, poison
+from tests.app.jobs import freeze, hold, hold_delicate, mark, mark_atomic, nap, poison
 from tests.app.models import Mark
 from tests.waiting import wait_for
 
@@ -83,6 +83,18 @@ def test_a_process_that_stood_still_past_its_lease_changes_nothing_afterwards(st
         assert worker.wait() == 0, worker.output
     info = get_job(enqueued.id)
     assert (info.status, info.result, JobHistory.objects.count()) == ("succeeded", 2, 1)
+
+
+def test_a_process_whose_native_code_keeps_the_gil_past_its_lease_is_as_one_that_stood_still(start_worker):
+    """The limit of the renewer: its thread cannot run. The late outcome changes nothing."""
+    freezing = start_worker("--concurrency", "1", LEASE=1)
+    enqueued = freeze.enqueue(seconds=3)
+    wait_for(lambda: get_job(enqueued.id).status == "processing")
+    start_worker("--concurrency", "1", LEASE=1)
+    freezing.wait_for_output("changed nothing")
+    info = get_job(enqueued.id)
+    assert (info.status, info.result, info.attempts, len(lost_errors(info))) == ("succeeded", 2, 2, 1)
+    assert set(Mark.objects.values_list("label", flat=True)) == {"attempt 1", "attempt 2"}
 
 
 class Troublemaker(threading.Thread):

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from django_jobs import RunningJob, cancel, get_job
 from django_jobs.engines import open_session
-from django_jobs.engines.protocol import EngineConfig, EngineUnavailable
+from django_jobs.engines.protocol import ClaimRequest, EngineConfig, EngineUnavailable
 from django_jobs.models import DeadJob, Job, JobCount, Worker
 from tests.factories import JobFactory
 from tests.waiting import wait_for
@@ -108,6 +108,23 @@ def test_a_lost_run_without_attempts_left_is_dead_as_worker_lost(job):
         wait_for(lambda: get_job(row.id).status == "dead")
     dead = DeadJob.objects.get()
     assert (dead.reason, dead.error_type) == ("worker_lost", "django_jobs.exceptions.WorkerLost")
+
+
+def test_a_key_whose_job_was_lost_in_mid_run_still_finds_it_and_blocks_nothing(job):
+    @job("keyed")
+    def keyed():
+        return "done"
+
+    first = keyed.using(idempotency_key="k").enqueue()
+    session = open_session(EngineConfig(alias="default", worker="dead-worker"))
+    session.tick([], [ClaimRequest(queues=("default",), limit=1)])
+    session.close()
+    Job.objects.update(locked_until=timezone.now() - timedelta(seconds=1))
+    again = keyed.using(idempotency_key="k").enqueue()
+    assert (again.id, again.status, again.duplicate) == (first.id, "processing", True)
+    drain()
+    info = get_job(first.id)
+    assert (info.status, info.attempts) == ("succeeded", 2)
 
 
 def test_on_lost_bury_buries_at_the_first_loss(job):

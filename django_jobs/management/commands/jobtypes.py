@@ -15,7 +15,8 @@ from django_jobs.registry import registry
 from django_jobs.retry import RetryPolicy
 
 HEAD = ("type", "queue", "priority", "attempts", "time-out", "retried for", "at most")
-UNITS = (("d", timedelta(days=1)), ("h", timedelta(hours=1)), ("min", timedelta(minutes=1)), ("s", timedelta(seconds=1)))
+SECOND = timedelta(seconds=1)
+UNITS = (("d", 86_400 * SECOND), ("h", 3_600 * SECOND), ("min", 60 * SECOND), ("s", SECOND))
 
 
 class Command(BaseCommand):
@@ -57,7 +58,7 @@ def _duration(duration: timedelta) -> str:
     for unit, size in UNITS:
         if duration >= size:
             return f"{duration / size:.1f}".removesuffix(".0") + f" {unit}"
-    return f"{duration / UNITS[-1][1]:.2g} s"
+    return f"{duration / SECOND:.2g} s"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
