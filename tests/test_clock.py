@@ -56,7 +56,7 @@ def test_a_naive_sample_is_refused():
 def test_only_one_module_reads_a_clock():
     """Migrations aside: they do not wait, and stay as they are."""
     reads = re.compile(
-        r"\btime\.(time|monotonic|perf_)|(?<!utils\.)\b(datetime|timezone|date)\.(now|utcnow|today)|from time "
+        r"\btime\.(time|monotonic|perf_)|(?<!utils\.)\b(datetime|timezone|date)\.(now|utcnow|today)|from time import"
     )
     package = Path(clock.__file__).parent
     sources = (path for path in package.rglob("*.py") if path.parent.name != "migrations")
