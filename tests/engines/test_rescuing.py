@@ -5,9 +5,9 @@ from django.utils import timezone
 
 from django_jobs import clock
 from django_jobs.engines.protocol import MAX_RESCUED
-from django_jobs.ids import instant_of
 from django_jobs.models import Job, Worker
 from tests.factories import JobFactory, WorkerFactory
+from tests.uuid7 import instant_of
 
 from .support import (
     FAILURE,

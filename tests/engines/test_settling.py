@@ -5,10 +5,11 @@ from django.utils import timezone
 
 from django_jobs.engines.protocol import ClaimRequest
 from django_jobs.failure import Failure
-from django_jobs.ids import instant_of, uuid7
+from django_jobs.ids import uuid7
 from django_jobs.models import DeadJob, Job, JobHistory
 from django_jobs.outcomes import Finished
 from tests.factories import JobFactory
+from tests.uuid7 import instant_of
 
 from .support import (
     FAILURE,

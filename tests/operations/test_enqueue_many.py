@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from django_jobs import enqueue
 from django_jobs.exceptions import InvalidOption, InvalidPayload
-from django_jobs.ids import instant_of
 from django_jobs.models import Job
 from django_jobs.operations import enqueue as enqueue_module
 from tests.app.models import Note
 from tests.operations.handlers import anything, async_note, note
 from tests.operations.support import VENDOR, claim, committing, on_postgresql, session, texts
+from tests.uuid7 import instant_of
 
 pytestmark = pytest.mark.django_db
 
