@@ -73,10 +73,10 @@ def poison(label: str):
 
 
 @job("freeze", max_attempts=5)
-def freeze(run: RunningJob, seconds: int):
-    """Its first run is native code that keeps the GIL: no other thread of the process moves meanwhile."""
+def freeze(run: RunningJob, until: str):
+    """Its first run is native code that keeps the GIL until somebody opens the named pipe ``until``."""
     if run.attempt == 1:
-        ctypes.PyDLL(None).sleep(seconds)
+        ctypes.PyDLL(None).open(os.fsencode(until), os.O_RDONLY)
     leave_mark(f"attempt {run.attempt}")
     return run.attempt
 

@@ -85,12 +85,16 @@ def test_a_process_that_stood_still_past_its_lease_changes_nothing_afterwards(st
     assert (info.status, info.result, JobHistory.objects.count()) == ("succeeded", 2, 1)
 
 
-def test_a_process_whose_native_code_keeps_the_gil_past_its_lease_is_as_one_that_stood_still(start_worker):
+def test_a_process_whose_native_code_keeps_the_gil_past_its_lease_is_as_one_that_stood_still(start_worker, tmp_path):
     """The limit of the renewer: its thread cannot run. The late outcome changes nothing."""
+    thaw = tmp_path / "thaw"
+    os.mkfifo(thaw)
     freezing = start_worker("--concurrency", "1", LEASE=1)
-    enqueued = freeze.enqueue(seconds=3)
+    enqueued = freeze.enqueue(until=str(thaw))
     wait_for(lambda: get_job(enqueued.id).status == "processing")
     start_worker("--concurrency", "1", LEASE=1)
+    wait_for(lambda: get_job(enqueued.id).status == "succeeded", timeout=30)
+    thaw.write_text("")
     freezing.wait_for_output("changed nothing")
     info = get_job(enqueued.id)
     assert (info.status, info.result, info.attempts, len(lost_errors(info))) == ("succeeded", 2, 2, 1)
