@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -13,6 +14,7 @@ from django_jobs.storable import clean_json, clean_text
 
 Source = Literal["admin", "command", "code", "api"]
 LONGEST_NAME = 200
+LONGEST_TARGET = 255
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,16 +54,34 @@ def audit(
     after: Any = None,
 ) -> None:
     """Write an entry, unless nobody is named. Call it in the transaction of the change."""
+    audit_each(actor, action, kind, [target], count=count, before=before, after=after)
+
+
+def audit_each(
+    actor: Actor | None,
+    action: str,
+    kind: str,
+    targets: Iterable[object],
+    *,
+    count: int = 1,
+    before: Any = None,
+    after: Any = None,
+) -> None:
+    """Write an entry for each target, unless nobody is named."""
     if actor is None:
         return
-    AuditEntry.objects.using(get_settings().database).create(
-        actor=clean_text(actor.name, LONGEST_NAME),
-        actor_id=clean_text(actor.id, LONGEST_NAME),
-        source=actor.source,
-        action=action,
-        target_kind=kind,
-        target_id=clean_text(str(target), 255),
-        count=count,
-        before=clean_json(before),
-        after=clean_json(after),
+    entries = (
+        AuditEntry(
+            actor=clean_text(actor.name, LONGEST_NAME),
+            actor_id=clean_text(actor.id, LONGEST_NAME),
+            source=actor.source,
+            action=action,
+            target_kind=kind,
+            target_id=clean_text(str(target), LONGEST_TARGET),
+            count=count,
+            before=clean_json(before),
+            after=clean_json(after),
+        )
+        for target in targets
     )
+    AuditEntry.objects.using(get_settings().database).bulk_create(entries)

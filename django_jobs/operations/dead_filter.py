@@ -76,8 +76,11 @@ class DeadFilter:
     def dead_jobs(self) -> QuerySet[DeadJob]:
         return DeadJob.objects.using(get_settings().database).filter(self.query())
 
-    def narrowed(self, **terms: Any) -> Self:
-        return replace(self, **terms)
+    def indexed(self) -> Self:
+        """The terms by which an index finds jobs in the order of their deaths."""
+        if self.ids is not None or (self.type is not None and self.fingerprint is not None):
+            return replace(self, queue=None, tenant=None, reason=None, error=None)
+        return type(self)(failed_from=self.failed_from, failed_before=self.failed_before)
 
     def as_json(self) -> dict[str, Any]:
         """What is given, as a JSON column takes it; ``from_json`` reads it back."""
