@@ -17,6 +17,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_jobs.clock import DatabaseClock
@@ -232,6 +233,14 @@ class Statements(Protocol):
 
     def wait_briefly(self, connection: BaseDatabaseWrapper) -> None:
         """In the transaction that is open, give up on locks after two seconds."""
+        ...
+
+    def stop_after(self, connection: BaseDatabaseWrapper, limit: timedelta) -> None:
+        """In the transaction that is open, give up on statements that take longer."""
+        ...
+
+    def was_stopped(self, error: DatabaseError) -> bool:
+        """Is this what ``stop_after`` does to a statement?"""
         ...
 
     def add_partitions(self, connection: BaseDatabaseWrapper, days: Iterable[date]) -> int:

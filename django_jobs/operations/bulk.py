@@ -22,6 +22,7 @@ from django_jobs.ids import uuid7
 from django_jobs.models import BulkKind, BulkOperation, BulkState, DeadJob
 
 from .audit import LONGEST_NAME, Actor, audit
+from .dead_count import count_dead
 from .dead_filter import DeadFilter
 from .lookup import statuses_of
 from .options import check_duration
@@ -67,6 +68,30 @@ class BulkInfo:
     def canary_statuses(self) -> dict[str, int]:
         """How many of the first few jobs are in which public status by now."""
         return dict(Counter(statuses_of(self.canary_ids).values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkPreview:
+    """What a bulk operation would do. ``count``: how many jobs are meant now; None where counting takes too long."""
+
+    kind: str
+    filter: DeadFilter
+    count: int | None
+    spread: timedelta | None
+    canary: int
+
+    def __str__(self) -> str:
+        verb = "retried" if self.kind == BulkKind.RETRY else "discarded"
+        number = "an unknown number of jobs" if self.count is None else f"{self.count:,} job{'s' * (self.count != 1)}"
+        first = f", {self.canary} first and the rest when confirmed" if self.canary else ""
+        over = f", spread over {self.spread}" if self.spread else ""
+        return f"{number} will be {verb}{first}{over}: {self.filter}"
+
+
+def preview_bulk(kind: Kind, filter: DeadFilter, *, spread: timedelta | None = None, canary: int = 0) -> BulkPreview:
+    """What ``start_bulk`` with these arguments would do; changes nothing. Raises InvalidOption."""
+    _check(kind, spread, canary)
+    return BulkPreview(kind=kind, filter=filter, count=count_dead(filter), spread=spread or None, canary=canary)
 
 
 def start_bulk(

@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_jobs import clock
@@ -126,6 +126,12 @@ class PortableStatements:
 
     def wait_briefly(self, connection: BaseDatabaseWrapper) -> None:
         """SQLite has a time-out of its own, set by the project."""
+
+    def stop_after(self, connection: BaseDatabaseWrapper, limit: timedelta) -> None:
+        """SQLite cannot; its tables are small."""
+
+    def was_stopped(self, error: DatabaseError) -> bool:
+        return False
 
     def add_partitions(self, connection: BaseDatabaseWrapper, days: Iterable[date]) -> int:
         return 0

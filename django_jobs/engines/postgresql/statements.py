@@ -9,8 +9,9 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg.errors import QueryCanceled
 
 from django_jobs.engines.protocol import BulkPlaced, BulkRow, KeyHolder, NewJob, NoPartition, Placed
 from django_jobs.models.partitions import add_partitions
@@ -99,6 +100,14 @@ class PostgresqlStatements:
     def wait_briefly(self, connection: BaseDatabaseWrapper) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL lock_timeout = '2s'")
+
+    def stop_after(self, connection: BaseDatabaseWrapper, limit: timedelta) -> None:
+        with connection.cursor() as cursor:
+            milliseconds = str(limit // timedelta(milliseconds=1))
+            cursor.execute("SELECT set_config('statement_timeout', %s, true)", [milliseconds])
+
+    def was_stopped(self, error: DatabaseError) -> bool:
+        return isinstance(error.__cause__, QueryCanceled)
 
     def add_partitions(self, connection: BaseDatabaseWrapper, days: Iterable[date]) -> int:
         with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
