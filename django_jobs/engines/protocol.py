@@ -231,6 +231,10 @@ class Statements(Protocol):
         """Move dead jobs back to ``jobs``; returns (id, queue) of those moved."""
         ...
 
+    def fold_dead_groups(self, connection: BaseDatabaseWrapper, limit: int, release: str) -> int:
+        """Add up to ``limit`` changes of dead jobs up into their groups, in one transaction; returns how many."""
+        ...
+
     def wait_briefly(self, connection: BaseDatabaseWrapper) -> None:
         """In the transaction that is open, give up on locks after two seconds."""
         ...

@@ -8,10 +8,11 @@ from django.db import connections
 
 from django_jobs import clock
 from django_jobs.engines.protocol import Session
-from django_jobs.operations.dead_group_counts import BATCH, fold_changes, forget_old_groups
+from django_jobs.operations.dead_group_counts import fold_changes, forget_old_groups
 
 IDLE = timedelta(seconds=10)
 BUSY = timedelta(milliseconds=1)  # the other services have their turns in between
+FEW = 400  # fewer than any engine takes at once: it was the rest
 FORGET_EVERY = timedelta(hours=1)
 
 
@@ -28,7 +29,7 @@ class DeadGroupFolder:
         self.pause = IDLE
         try:
             folded = fold_changes()
-            if folded == BATCH:
+            if folded > FEW:
                 self.pause = BUSY
             elif clock.monotonic() >= self._forget_at:
                 forget_old_groups()

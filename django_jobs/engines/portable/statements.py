@@ -18,6 +18,7 @@ from django_jobs import clock
 from django_jobs.engines.protocol import BulkPlaced, BulkRow, KeyHolder, NewJob, Placed
 from django_jobs.models import DeadJob, FinalStatus, IdempotencyKey, Job, JobHistory, JobStatus
 
+from .folding import fold
 from .ready_order import take_places
 from .rows import Encoded, Values, chunks, copy_rows, delete_rows, insert_rows
 from .settling import TO_HISTORY
@@ -123,6 +124,10 @@ class PortableStatements:
                 delete_rows(connection, DeadJob, [job_id for job_id, _ in found])
                 moved += found
         return moved
+
+    def fold_dead_groups(self, connection: BaseDatabaseWrapper, limit: int, release: str) -> int:
+        with _atomic(connection):
+            return fold(connection.alias, limit, release)
 
     def wait_briefly(self, connection: BaseDatabaseWrapper) -> None:
         """SQLite has a time-out of its own, set by the project."""

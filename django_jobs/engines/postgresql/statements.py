@@ -97,6 +97,10 @@ class PostgresqlStatements:
             moved: list[tuple[UUID, str]] = cursor.fetchall()
         return moved
 
+    def fold_dead_groups(self, connection: BaseDatabaseWrapper, limit: int, release: str) -> int:
+        folded: int = _one(connection, "fold_dead_groups", {"limit": limit, "release": release})[0]
+        return folded
+
     def wait_briefly(self, connection: BaseDatabaseWrapper) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL lock_timeout = '2s'")
