@@ -1,4 +1,8 @@
-"""Adding the changes of dead jobs up into their groups and hours."""
+"""Adding the changes of dead jobs up into their groups and hours.
+
+A group's count is taken from its dead jobs and the changes that are left, instead of being added to: where all tables
+are emptied one after the other, as ``flush`` does, the trigger leaves changes behind that stand for nothing.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from django.db.models import F
+from django.db.models import F, Sum
 from django.db.models.functions import Greatest, Least
 
-from django_jobs.models import DeadGroup, DeadGroupChange, DeadGroupHour
+from django_jobs.models import DeadGroup, DeadGroupChange, DeadGroupHour, DeadJob
 
 from .rows import CHUNK
 
@@ -23,12 +27,10 @@ class _Tally:
 
     first_seen: datetime
     last_seen: datetime
-    count: int = 0
     texts: dict[str, str] = field(default_factory=dict)
     hours: Counter[datetime] = field(default_factory=Counter)
 
     def add(self, change: DeadGroupChange) -> None:
-        self.count += change.change
         self.first_seen = min(self.first_seen, change.failed_at)
         self.last_seen = max(self.last_seen, change.failed_at)
         if change.change > 0:
@@ -39,11 +41,11 @@ class _Tally:
 def fold(alias: str, limit: int, release: str) -> int:
     """In the transaction that is open."""
     changes = list(DeadGroupChange.objects.using(alias).order_by("id")[: min(limit, CHUNK)])
+    DeadGroupChange.objects.using(alias).filter(pk__in=[change.pk for change in changes])._raw_delete(alias)
     for key, tally in _tallies(changes).items():
         _add_to_group(alias, key, tally, release)
         for hour, count in tally.hours.items():
             _add_to_hour(alias, key, hour, count)
-    DeadGroupChange.objects.using(alias).filter(pk__in=[change.pk for change in changes])._raw_delete(alias)
     return len(changes)
 
 
@@ -56,24 +58,21 @@ def _tallies(changes: Iterable[DeadGroupChange]) -> dict[Key, _Tally]:
 
 
 def _add_to_group(alias: str, key: Key, tally: _Tally, release: str) -> None:
-    type_name, fingerprint = key
-    groups = DeadGroup.objects.using(alias)
-    changes = {
-        "count": F("count") + tally.count,
+    known = {"type": key[0], "fingerprint": key[1]}
+    count = _count_without_changes(alias, known)
+    seen: dict[str, Any] = {
         "first_seen": Least("first_seen", tally.first_seen),
         "last_seen": Greatest("last_seen", tally.last_seen),
-        **tally.texts,
     }
-    if not groups.filter(type=type_name, fingerprint=fingerprint).update(**changes):
-        groups.create(
-            type=type_name,
-            fingerprint=fingerprint,
-            count=tally.count,
-            first_seen=tally.first_seen,
-            last_seen=tally.last_seen,
-            first_release=release,
-            **tally.texts,
-        )
+    groups = DeadGroup.objects.using(alias)
+    if not groups.filter(**known).update(count=count, **seen, **tally.texts):
+        seen = {"first_seen": tally.first_seen, "last_seen": tally.last_seen}
+        groups.create(count=count, first_release=release, **known, **seen, **tally.texts)
+
+
+def _count_without_changes(alias: str, known: dict[str, str]) -> int:
+    left = DeadGroupChange.objects.using(alias).filter(**known).aggregate(sum=Sum("change"))["sum"]
+    return DeadJob.objects.using(alias).filter(**known).count() - (left or 0)
 
 
 def _add_to_hour(alias: str, key: Key, hour: datetime, count: int) -> None:
