@@ -91,7 +91,8 @@ class _Step:
 
     def _look(self) -> list[_Looked]:
         """An index gives the jobs of a group or of a span of time in order; all other terms are asked of each row."""
-        is_meant = Case(When(self._filter.query(), then=Value(True)), default=Value(False), output_field=BooleanField())
+        meant = Q(pk__isnull=False) & self._filter.query()  # Django wants a condition
+        is_meant = Case(When(meant, then=Value(True)), default=Value(False), output_field=BooleanField())
         jobs = self._dead_jobs().filter(self._filter.indexed().query()).annotate(is_meant=is_meant)
         rows = jobs.order_by("failed_at", "id").values_list("id", "failed_at", "is_meant")[:BATCH]
         return [_Looked(*row) for row in rows]

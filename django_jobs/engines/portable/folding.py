@@ -60,13 +60,10 @@ def _tallies(changes: Iterable[DeadGroupChange]) -> dict[Key, _Tally]:
 def _add_to_group(alias: str, key: Key, tally: _Tally, release: str) -> None:
     known = {"type": key[0], "fingerprint": key[1]}
     count = _count_without_changes(alias, known)
-    seen: dict[str, Any] = {
-        "first_seen": Least("first_seen", tally.first_seen),
-        "last_seen": Greatest("last_seen", tally.last_seen),
-    }
+    seen = {"first_seen": tally.first_seen, "last_seen": tally.last_seen}
+    wider = {"first_seen": Least("first_seen", tally.first_seen), "last_seen": Greatest("last_seen", tally.last_seen)}
     groups = DeadGroup.objects.using(alias)
-    if not groups.filter(**known).update(count=count, **seen, **tally.texts):
-        seen = {"first_seen": tally.first_seen, "last_seen": tally.last_seen}
+    if not groups.filter(**known).update(count=count, **wider, **tally.texts):
         groups.create(count=count, first_release=release, **known, **seen, **tally.texts)
 
 
