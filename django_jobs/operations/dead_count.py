@@ -17,9 +17,8 @@ PATIENCE = timedelta(milliseconds=1500)
 
 def count_dead(filter: DeadFilter) -> int | None:
     """None after a second and a half of counting."""
-    given = filter.as_json()
-    if given.keys() <= {"type", "fingerprint"}:
-        return dead_count(**given)
+    if filter == DeadFilter(type=filter.type, fingerprint=filter.fingerprint):
+        return dead_count(type=filter.type, fingerprint=filter.fingerprint)
     alias = get_settings().database
     engine = statements(alias)
     try:

@@ -140,9 +140,11 @@ def dead_group(type: str, fingerprint: str, *, hours: int = LONGEST_CHART) -> De
     return _detail(group)
 
 
-def dead_count(**group: str) -> int:
-    """How many jobs are dead, exactly, without counting them; of one ``type`` or ``fingerprint`` if that is given."""
+def dead_count(*, type: str | None = None, fingerprint: str | None = None) -> int:
+    """How many jobs are dead, exactly, without counting them; of one type or fingerprint if that is given."""
     alias = get_settings().database
+    terms = {"type": type, "fingerprint": fingerprint}
+    group = {name: value for name, value in terms.items() if value is not None}
     groups = DeadGroup.objects.using(alias).filter(**group).values_list(Sum("count"))
     changes = DeadGroupChange.objects.using(alias).filter(**group).values_list(Sum("change"))
     return sum(total or 0 for (total,) in groups.union(changes, all=True))
