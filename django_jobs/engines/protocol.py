@@ -231,6 +231,10 @@ class Statements(Protocol):
         """Move dead jobs back to ``jobs``; returns (id, queue) of those moved."""
         ...
 
+    def discard_dead(self, connection: BaseDatabaseWrapper, ids: Mapping[UUID, UUID]) -> list[UUID]:
+        """Make history of dead jobs (job id to history id); returns those moved. May raise NoPartition."""
+        ...
+
     def fold_dead_groups(self, connection: BaseDatabaseWrapper, limit: int, release: str) -> int:
         """Add up to ``limit`` changes of dead jobs up into their groups, in one transaction; returns how many."""
         ...

@@ -23,7 +23,6 @@ from django_jobs.operations.bulk import (
 )
 from django_jobs.operations.bulk_step import bulk_step
 from django_jobs.operations.dead_filter import DeadFilter
-from django_jobs.operations.lookup import job_uuid
 
 from .shell_command import ShellCommand
 
@@ -116,7 +115,7 @@ def _summary(info: BulkInfo, kind: str) -> str:
 
 
 def _filter(options: dict[str, Any]) -> DeadFilter:
-    ids = tuple(map(job_uuid, options["ids"])) or None
+    ids = options["ids"] or None
     terms: dict[str, Any] = {name: options[name] for name in FILTERS}
     since, until = _instant(options["since"]), _instant(options["until"])
     meant = DeadFilter(ids=ids, failed_from=since, failed_before=until, **terms)

@@ -14,6 +14,8 @@ from django_jobs.conf import did_you_mean, get_settings
 from django_jobs.exceptions import InvalidOption
 from django_jobs.models import DeadJob, DeadReason
 
+from .lookup import job_uuid
+
 MAX_SELECTED = 500
 
 
@@ -35,6 +37,8 @@ class DeadFilter:
     ids: tuple[UUID, ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.ids is not None:
+            object.__setattr__(self, "ids", tuple(map(job_uuid, self.ids)))
         for fault in self._faults():
             raise InvalidOption(fault)
 

@@ -15,13 +15,14 @@ from django.db.models.functions import Cast, Now
 
 from django_jobs.conf import get_settings
 from django_jobs.engines import statements
+from django_jobs.engines.protocol import NoPartition
 from django_jobs.exceptions import InvalidPayload
-from django_jobs.models import DeadJob, FinalStatus
+from django_jobs.ids import uuid7_at
+from django_jobs.models import DeadJob
 from django_jobs.policy import JobType
 from django_jobs.registry import registry
 
 from .audit import Actor, audit, audit_each
-from .history import record
 from .lookup import job_uuid
 from .options import check_duration
 from .payload_view import shown_payload
@@ -78,15 +79,20 @@ def requeue_batch(ids: list[UUID], delay: timedelta = timedelta(0)) -> list[UUID
 
 
 def discard_batch(ids: list[UUID]) -> list[UUID]:
-    """Returns those moved."""
-    alias = get_settings().database
-    with transaction.atomic(using=alias):
-        dead = DeadJob.objects.using(alias).select_for_update(skip_locked=True).filter(pk__in=ids).annotate(now=Now())
-        jobs = list(dead.order_by("pk"))
-        if jobs:
-            record(jobs, FinalStatus.DISCARDED, jobs[0].now, alias)
-        DeadJob.objects.using(alias).filter(pk__in=[job.pk for job in jobs]).delete()
-    return [job.pk for job in jobs]
+    """Returns those moved. A day without a partition gets one."""
+    connection = jobs_connection()
+    engine = statements(connection.alias)
+    dead = DeadJob.objects.using(connection.alias).filter(pk__in=ids)
+    now = dead.values_list(Now(), flat=True).first()
+    if now is None:
+        return []
+    history_ids = {job_id: uuid7_at(now) for job_id in ids}
+    try:
+        with transaction.atomic(using=connection.alias):
+            return engine.discard_dead(connection, history_ids)
+    except NoPartition:
+        engine.add_partitions(connection, [now.date()])
+        return engine.discard_dead(connection, history_ids)
 
 
 def _in_batches(

@@ -16,7 +16,7 @@ from django_jobs import (
     retry_dead,
     start_bulk,
 )
-from django_jobs.exceptions import BulkNotFound, InvalidOption
+from django_jobs.exceptions import BulkNotFound, InvalidOption, JobNotFound
 from django_jobs.ids import uuid7
 from django_jobs.models import AuditEntry, BulkOperation, DeadJob, Job, JobHistory
 from django_jobs.operations import bulk_step as step_module
@@ -96,6 +96,14 @@ def test_a_selection_made_by_hand_is_moved():
     row = carry_out(retry_all(DeadFilter(ids=chosen)))
     assert row.done == 15
     assert set(Job.objects.values_list("id", flat=True)) == set(chosen)
+
+
+def test_a_selection_may_be_a_list_of_texts_and_may_be_empty():
+    jobs = die(3)
+    assert carry_out(retry_all(DeadFilter(ids=[]))).done == 0
+    assert carry_out(retry_all(DeadFilter(ids=[str(jobs[1].id)]))).done == 1
+    with pytest.raises(JobNotFound):
+        DeadFilter(ids=["x"])
 
 
 def test_a_job_that_dies_later_is_not_touched():

@@ -6,7 +6,7 @@ writer instead of failing on a stale snapshot, unless the caller has read before
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -40,6 +40,7 @@ TO_JOBS = {
         "context",
     )
 }
+DEAD_TO_HISTORY = {name: origin for name, origin in TO_HISTORY.items() if name != "worker"} | {"errors": "errors"}
 
 
 class PortableStatements:
@@ -124,6 +125,16 @@ class PortableStatements:
                 delete_rows(connection, DeadJob, [job_id for job_id, _ in found])
                 moved += found
         return moved
+
+    def discard_dead(self, connection: BaseDatabaseWrapper, ids: Mapping[UUID, UUID]) -> list[UUID]:
+        now = clock.now()
+        with _atomic(connection):
+            dead = DeadJob.objects.using(connection.alias).filter(id__in=list(ids))
+            found = list(dead.values_list("id", flat=True))
+            ends = {"status": FinalStatus.DISCARDED, "finished_at": now}
+            copy_rows(connection, DeadJob, JobHistory, DEAD_TO_HISTORY, {key: ends | {"id": ids[key]} for key in found})
+            delete_rows(connection, DeadJob, found)
+        return found
 
     def fold_dead_groups(self, connection: BaseDatabaseWrapper, limit: int, release: str) -> int:
         with _atomic(connection):
