@@ -256,6 +256,12 @@ def test_a_canary_of_a_few_among_many_others_is_complete():
     assert (carry_out(info).state, get_bulk(info.id).done) == ("done", 5)
 
 
+def test_a_canary_of_less_than_a_batch_leaves_the_rest_waiting():
+    die(5)
+    info = retry_all(canary=2)
+    assert (carry_out(info).state, whereabouts()["DeadJob"]) == ("canary", 3)
+
+
 def test_a_canary_as_large_as_the_whole_is_the_whole():
     die(3)
     assert carry_out(retry_all(canary=3)).state == "done"
