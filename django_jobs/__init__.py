@@ -23,6 +23,20 @@ _HOMES = {
     "discard_dead": ".operations.dead_letters",
     "pause": ".operations.queues",
     "resume": ".operations.queues",
+    "Actor": ".operations.audit",
+    "DeadFilter": ".operations.dead_filter",
+    "retry_changed": ".operations.dead_letters",
+    "dead_groups": ".operations.dead_groups",
+    "dead_group": ".operations.dead_groups",
+    "dead_count": ".operations.dead_groups",
+    "preview_bulk": ".operations.bulk",
+    "start_bulk": ".operations.bulk",
+    "get_bulk": ".operations.bulk",
+    "confirm_bulk": ".operations.bulk",
+    "abort_bulk": ".operations.bulk",
+    "explain": ".operations.explain",
+    "run_now": ".operations.urgency",
+    "change_priority": ".operations.urgency",
     "Retry": ".exceptions",
     "Snooze": ".exceptions",
     "Cancel": ".exceptions",
@@ -31,34 +45,54 @@ _HOMES = {
 }
 
 __all__ = [
+    "Actor",
     "Bury",
     "Cancel",
+    "DeadFilter",
     "EnqueuedJob",
     "Retry",
     "RetryPolicy",
     "RunningJob",
     "Snooze",
+    "abort_bulk",
     "aenqueue",
     "cancel",
+    "change_priority",
+    "confirm_bulk",
+    "dead_count",
+    "dead_group",
+    "dead_groups",
     "discard_dead",
     "enqueue",
+    "explain",
+    "get_bulk",
     "get_job",
     "job",
     "job_context",
     "pause",
+    "preview_bulk",
     "resume",
+    "retry_changed",
     "retry_dead",
+    "run_now",
+    "start_bulk",
 ]
 
 if TYPE_CHECKING:
     from .context import job_context
     from .exceptions import Bury, Cancel, Retry, Snooze
     from .handle import job
+    from .operations.audit import Actor
+    from .operations.bulk import abort_bulk, confirm_bulk, get_bulk, preview_bulk, start_bulk
     from .operations.cancel import cancel
-    from .operations.dead_letters import discard_dead, retry_dead
+    from .operations.dead_filter import DeadFilter
+    from .operations.dead_groups import dead_count, dead_group, dead_groups
+    from .operations.dead_letters import discard_dead, retry_changed, retry_dead
     from .operations.enqueue import EnqueuedJob, aenqueue, enqueue
+    from .operations.explain import explain
     from .operations.lookup import get_job
     from .operations.queues import pause, resume
+    from .operations.urgency import change_priority, run_now
     from .retry import RetryPolicy
     from .worker.running import RunningJob
 

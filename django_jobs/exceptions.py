@@ -11,6 +11,7 @@ DjangoJobsError
 │   └── IdempotencyConflict     the same key with another payload
 ├── InvalidSchedule             a cron expression, a time zone or an interval is wrong
 ├── JobNotFound                 no job, dead job or history row has this id
+├── BulkNotFound                no bulk operation has this id
 ├── LeaseLost                   this run may no longer write; another may be running
 ├── RunTimedOut                 recorded for a run that overran its time-out
 ├── WorkerLost                  recorded for a run whose process went silent
@@ -75,6 +76,10 @@ class InvalidSchedule(DjangoJobsError, ValueError):
 
 class JobNotFound(DjangoJobsError, LookupError):
     """No unfinished job, dead job or history row has this id."""
+
+
+class BulkNotFound(DjangoJobsError, LookupError):
+    """No bulk operation has this id."""
 
 
 class LeaseLost(DjangoJobsError):

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from django_jobs.conf import Settings
 from django_jobs.engines.protocol import Judge
 
+from .bulk_runner import BulkRunner
 from .counts import Counts
+from .dead_group_folder import DeadGroupFolder
 from .partitioner import Partitioner
 from .rescuer import Rescuer
 from .service import Service
@@ -20,4 +22,6 @@ def standard_services(settings: Settings, judge: Judge, poke: Callable[[], None]
         Stager(settings.stage_every, poke),
         Rescuer(settings.rescue_every, judge, counts.add_lost),
         Partitioner(settings.database),
+        DeadGroupFolder(settings.database),
+        BulkRunner(settings.database),
     ]

@@ -1,5 +1,8 @@
 """The tables, one file each."""
 
+from .audit_entry import AuditEntry
+from .bulk_operation import BulkKind, BulkOperation, BulkState
+from .dead_group import DeadGroup, DeadGroupChange, DeadGroupHour
 from .dead_job import DeadJob
 from .effect import Effect
 from .envelope import JobStatus
@@ -11,6 +14,13 @@ from .queue import Queue
 from .worker import Worker
 
 __all__ = [
+    "AuditEntry",
+    "BulkKind",
+    "BulkOperation",
+    "BulkState",
+    "DeadGroup",
+    "DeadGroupChange",
+    "DeadGroupHour",
     "DeadJob",
     "Effect",
     "FinalStatus",

@@ -24,4 +24,9 @@ class DeadJob(Envelope):
     class Meta:
         db_table = "django_jobs_dead_job"
         verbose_name = "dead job"
-        indexes = (models.Index(fields=["type", "fingerprint", "failed_at"], name="django_jobs_dead_job_group"),)
+        default_permissions = ("view",)
+        permissions = (("retry_deadjob", "Can retry dead jobs"), ("discard_deadjob", "Can discard dead jobs"))
+        indexes = (
+            models.Index(fields=["type", "fingerprint", "failed_at"], name="django_jobs_dead_job_group"),
+            models.Index(fields=["failed_at", "id"], name="django_jobs_dead_job_time"),
+        )
