@@ -91,7 +91,8 @@ class Settings(BaseModel):
     release: str = Field(
         default="",
         max_length=200,
-        description="Label of the deployed release, such as a commit: tells which dead groups are new in it.",
+        description="Label of the deployed release, such as a commit: tells which dead groups are new in it, and what "
+        "each worker runs.",
     )
     redact: tuple[str, ...] = Field(
         default=DEFAULT_NAMES,

@@ -14,7 +14,8 @@ DjangoJobsError
 ├── BulkNotFound                no bulk operation has this id
 ├── LeaseLost                   this run may no longer write; another may be running
 ├── RunTimedOut                 recorded for a run that overran its time-out
-├── WorkerLost                  recorded for a run whose process went silent
+├── RunProcessDied              recorded for a run with isolation="process" whose process ended before it
+├── WorkerLost                  recorded for a run whose process died or went silent
 └── TransactionLeftOpen         recorded for a handler that left a transaction open, aborted or rolled back
 
 Ending                          raised by a handler, never an error of this package
@@ -90,8 +91,12 @@ class RunTimedOut(DjangoJobsError):
     """A run took longer than its job type's time-out."""
 
 
+class RunProcessDied(DjangoJobsError):
+    """The process of a run with ``isolation="process"`` ended before the run did."""
+
+
 class WorkerLost(DjangoJobsError):
-    """A run's lease was not renewed in time: its process died, was cut off, or stood still."""
+    """A run's process died, or did not renew its lease in time: it was cut off, or stood still."""
 
 
 class TransactionLeftOpen(DjangoJobsError):

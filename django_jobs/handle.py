@@ -13,7 +13,7 @@ from .exceptions import ConfigurationError
 from .operations.enqueue import EnqueuedJob, enqueue_many_of_type, enqueue_type
 from .operations.options import Options
 from .payload import Signature
-from .policy import DelayFunction, JobType, OnLost
+from .policy import DelayFunction, Isolation, JobType, OnLost
 from .registry import registry
 from .retry import RetryPolicy
 from .worker.running import RunningJob
@@ -72,15 +72,16 @@ def job(
     retry: RetryPolicy | DelayFunction | None = None,
     atomic: bool = False,
     on_lost: OnLost = "retry",
+    isolation: Isolation | None = None,
     aliases: Iterable[str] = (),
 ) -> Callable[[Callable[..., Any]], JobHandle]:
     """Register the function below as the handler of job type ``name``.
 
     ``timeout``: of one run, timedelta or seconds. ``retry``: a RetryPolicy, or a function of (attempt, error)
     that returns a timedelta. ``atomic``: the handler's writes to the jobs database and the job's completion
-    commit together. ``on_lost``: what happens when the worker vanishes in mid-run. ``aliases``: former names,
-    the oldest first: their jobs are still taken, and idempotency keys remember the oldest. Raises ConfigurationError,
-    at import time.
+    commit together. ``on_lost``: what happens when the worker vanishes in mid-run. ``isolation="process"``: run it
+    in a process of its own, killed at its time-out. ``aliases``: former names, the oldest first: their jobs are
+    still taken, and idempotency keys remember the oldest. Raises ConfigurationError, at import time.
     """
     if not isinstance(name, str):
         raise ConfigurationError('Give the job type a name: write @job("send_invoice") above the handler.')
@@ -97,6 +98,7 @@ def job(
             retry=retry,
             atomic=atomic,
             on_lost=on_lost,
+            isolation=isolation,
             aliases=(aliases,) if isinstance(aliases, str) else tuple(aliases),
         )
         registry.register(job_type)

@@ -14,6 +14,7 @@ from .payload import Signature
 from .retry import RetryPolicy, retry_after
 
 OnLost = Literal["retry", "bury"]
+Isolation = Literal["process"]
 DelayFunction = Callable[[int, BaseException], timedelta]
 
 logger = get_logger("django_jobs")
@@ -37,6 +38,7 @@ class JobType:
     retry: RetryPolicy | DelayFunction | None = None
     atomic: bool = False
     on_lost: OnLost = "retry"
+    isolation: Isolation | None = None
     aliases: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
@@ -61,6 +63,10 @@ class JobType:
             yield f"retry must be a RetryPolicy or a function of (attempt, error), not {self.retry!r}."
         if self.on_lost not in ("retry", "bury"):
             yield f"on_lost is 'retry' or 'bury', not {self.on_lost!r}."
+        if self.isolation not in (None, "process"):
+            yield f"isolation is None or 'process', not {self.isolation!r}."
+        if self.isolation is not None and self.signature.is_async:
+            yield "isolation='process' needs a plain def. Use asyncio.run() in it, or drop isolation='process'."
         if self.atomic and self.signature.is_async:
             yield (
                 "atomic=True needs a plain def, because Django's transactions are not async. "

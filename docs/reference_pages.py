@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
-from argparse import Action
+from argparse import SUPPRESS, Action
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING
 from datetime import timedelta
@@ -153,6 +153,7 @@ def _command(name: str) -> str:
     command = import_module(f"django_jobs.management.commands.{name}").Command()
     usual = {option for action in _actions(BaseCommand()) for option in action.option_strings}
     own = [action for action in _actions(command) if not usual.intersection(action.option_strings)]
+    own = [action for action in own if action.help != SUPPRESS]
     rows = "\n".join(f"| {_option(action)} | {_text(action.help or '')} |" for action in own)
     return f"## {name}\n\n```text\n{command.help.strip()}\n```\n\n| option | meaning |\n|---|---|\n{rows}\n"
 

@@ -1,5 +1,7 @@
 """The job types that are measured: two that do nothing, two that tell when they were started."""
 
+from time import perf_counter
+
 from benchmarks.stamps import write_stamp
 from django_jobs import job
 
@@ -22,3 +24,11 @@ def stamp(number: int) -> None:
 @job("stamp_async")
 async def stamp_async(number: int) -> None:
     write_stamp(number)
+
+
+@job("compute")
+def compute(number: int) -> None:
+    """A millisecond of Python, or so."""
+    end = perf_counter() + 0.001
+    while perf_counter() < end:
+        pass

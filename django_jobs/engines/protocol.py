@@ -161,7 +161,9 @@ class Renewal:
 
 @dataclass(frozen=True, slots=True)
 class ExpiredLease:
-    """A run whose lease ran out; the row stays locked until its outcome is settled in the same call."""
+    """A run whose lease ran out or whose process is gone; the row stays locked until its outcome is settled in the
+    same call.
+    """
 
     job_id: UUID
     token: int
@@ -262,10 +264,12 @@ class Session(Protocol):
 
     ``clock`` knows the database's time. ``generation`` counts its connections. ``peek_every``: how often
     ``take_notification`` must be asked because there is no ``fileno`` to wait on; None where there is one.
+    ``calling``: is a call to the database going on? Read by other threads, to tell waiting for it from standing still.
     """
 
     clock: DatabaseClock
     generation: int
+    calling: bool
     peek_every: timedelta | None
 
     def close(self) -> None: ...
@@ -284,6 +288,13 @@ class Session(Protocol):
 
     def rescue(self, judge: Judge) -> Sequence[Outcome]:
         """Settle up to MAX_RESCUED lapsed leases as ``judge`` says; nothing before ``rescue_grace`` of contact."""
+        ...
+
+    def free(self, worker: str, judge: Judge) -> Sequence[Outcome]:
+        """Settle up to MAX_RESCUED leases of a process that is known to be gone, lapsed or not, as ``judge`` says.
+
+        Rows that are locked are left out: what the process sent last may still be committing.
+        """
         ...
 
     def stage(self) -> Staging:

@@ -7,13 +7,20 @@ from django.db.models.functions import Now
 
 
 class Worker(models.Model):
-    """``id`` is new at each process start, whatever the host or pod is called."""
+    """``id`` is new at each process start, whatever the host or pod is called.
+
+    ``version`` is this package's; ``release`` the project's own, ``DJANGO_JOBS["RELEASE"]``. ``running``: jobs held
+    at ``last_seen_at``.
+    """
 
     id = models.CharField(max_length=100, primary_key=True)
     host = models.CharField(max_length=255)
     pid = models.IntegerField()
     queues = models.JSONField()
     version = models.CharField(max_length=50)
+    django_version = models.CharField(max_length=50, blank=True, db_default="")
+    python_version = models.CharField(max_length=50, blank=True, db_default="")
+    release = models.CharField(max_length=200, blank=True, db_default="")
     running = models.IntegerField(db_default=0)
     started_at = models.DateTimeField(db_default=Now())
     last_seen_at = models.DateTimeField(db_default=Now())

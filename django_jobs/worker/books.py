@@ -17,7 +17,10 @@ logger = get_logger("django_jobs.worker")
 
 
 class Books:
+    """``ended``: how many runs were closed here."""
+
     def __init__(self, held: Held, counts: Counts) -> None:
+        self.ended = 0
         self._held = held
         self._counts = counts
 
@@ -46,6 +49,7 @@ class Books:
         self._counts.add(run.job.queue, run.job.type, "stale", run.duration_ms)
 
     def _record(self, run: Run, outcome: Outcome | Settled, status: str) -> None:
+        self.ended += 1
         self._counts.add(run.job.queue, run.job.type, status, outcome.duration_ms)
         log_run(run, outcome, status)
 

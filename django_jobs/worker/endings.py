@@ -8,7 +8,7 @@ from typing import Any
 
 from django_jobs.conf import get_settings
 from django_jobs.engines.protocol import ClaimedJob, ExpiredLease
-from django_jobs.exceptions import Bury, Cancel, Retry, RunTimedOut, Snooze, WorkerLost
+from django_jobs.exceptions import Bury, Cancel, Retry, RunProcessDied, RunTimedOut, Snooze, WorkerLost
 from django_jobs.failure import Failure
 from django_jobs.fingerprint import fingerprint
 from django_jobs.logs import get_logger
@@ -127,6 +127,13 @@ def overran(run: Run) -> Outcome:
     return _retry(run, timed_out(run), DeadReason.TIMEOUT, at_least=get_settings().timeout_grace)
 
 
+def died(run: Run, error: RunProcessDied) -> Outcome:
+    """The process of an isolated run is gone, and how far the run came is not known: ``on_lost`` decides."""
+    if run.job_type is not None and run.job_type.on_lost == "bury":
+        return _bury(run, DeadReason.WORKER_LOST, Failure.capture(error))
+    return failed(run, error)
+
+
 def untaken(run: Run, reason: DeadReason, explanation: str) -> Outcome:
     """This build has no handler for the job, or not with this payload; another build may have."""
     if run.job.given_up:
@@ -149,12 +156,14 @@ def handed_back(job: ClaimedJob, delay: timedelta = timedelta(0)) -> Rescheduled
     return Rescheduled(job_id=job.id, token=job.token, delay=delay, why="handed_back")
 
 
-def lost(lease: ExpiredLease) -> Outcome:
-    """A run whose lease ran out. Judged by the row; the type's policy is used where this build knows it."""
+def lost(lease: ExpiredLease, cause: str = "worker did not renew its lease") -> Outcome:
+    """A run whose lease ran out or whose process died. Judged by the row; the type's policy is used where this
+    build knows it.
+    """
     job_type = registry.find(lease.type)
     failure = Failure.of(
         f"{WorkerLost.__module__}.{WorkerLost.__qualname__}",
-        f"Attempt {lease.attempt} was lost: worker {lease.worker} did not renew its lease.",
+        f"Attempt {lease.attempt} was lost: {cause} ({lease.worker}).",
     )
     if lease.attempt >= lease.max_attempts or (job_type is not None and job_type.on_lost == "bury"):
         return Buried(

@@ -48,11 +48,18 @@ class Executor:
     """``milliseconds`` tells the database's time, for the history rows that atomic runs write themselves.
 
     ``pause`` waits between questions while the database is away; it returns True when the process must end.
+    ``isolate`` runs a handler with ``isolation="process"``; None where this is its process.
     """
 
-    def __init__(self, milliseconds: Callable[[], int], pause: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        milliseconds: Callable[[], int],
+        pause: Callable[[], bool],
+        isolate: Callable[[Run], Ended] | None = None,
+    ) -> None:
         self._milliseconds = milliseconds
         self._pause = pause
+        self._isolate = isolate
 
     def run(self, run: Run, *, rested: bool) -> Ended:
         """Run a ``def`` handler in this thread. None: the lease is lost, there is nothing to write. Never raises.
@@ -61,6 +68,8 @@ class Executor:
         """
         if run.lost or run.ended:
             return None
+        if self._isolate is not None and run.is_isolated:
+            return self._isolate(run)
         try:
             if rested:
                 tidy_connections()

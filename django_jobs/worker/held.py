@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from uuid import UUID
 
+from .ledger import Ledger
 from .running import Run
 from .slots import Slots
 
@@ -15,7 +16,8 @@ from .slots import Slots
 class Held:
     """Thread-safe. The loop adds and removes; the renewer reads."""
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: Ledger | None = None) -> None:
+        self._ledger = ledger
         self._lock = threading.Lock()
         self._runs: dict[tuple[UUID, int], tuple[Slots, Run]] = {}
 
@@ -27,7 +29,10 @@ class Held:
     def remove(self, job_id: UUID, token: int) -> tuple[Slots, Run] | None:
         """None if that lease is not held (any more)."""
         with self._lock:
-            return self._runs.pop((job_id, token), None)
+            found = self._runs.pop((job_id, token), None)
+        if found is not None and self._ledger is not None:
+            self._ledger.note_settled(found[1])
+        return found
 
     def snapshot(self) -> list[tuple[Slots, Run]]:
         with self._lock:

@@ -31,6 +31,8 @@ from .held import Held
 from .overruns import LOOK_SECONDS, Overruns
 from .poke import Poke
 from .progress import ProgressWriter
+from .pulse import Pulse
+from .recycling import Recycling
 from .running import Run
 from .slots import Slots
 from .stopping import Step, Stopping
@@ -60,6 +62,8 @@ class Loop:
         poke: Poke,
         overruns: Overruns,
         busy_rows: BusyRows,
+        pulse: Pulse,
+        recycling: Recycling,
         drain: timedelta | None = None,
         shutdown_timeout: timedelta = timedelta(seconds=30),
     ) -> None:
@@ -72,6 +76,8 @@ class Loop:
         self.poke = poke
         self.overruns = overruns
         self.busy_rows = busy_rows
+        self.pulse = pulse
+        self.recycling = recycling
         self.drain = drain
         self._books = Books(held, counts)
         self._progress = ProgressWriter(session, held)
@@ -100,10 +106,21 @@ class Loop:
         """Were running jobs handed back, or handlers given up on, that may still be running?"""
         return self._left_behind or self.overruns.stuck > 0
 
+    @property
+    def retiring(self) -> bool:
+        """Is this process to be replaced once its running jobs have ended?"""
+        return self._stopping.retiring
+
+    @property
+    def in_outage(self) -> bool:
+        """Did the jobs database not answer when it was last asked?"""
+        return self._backoff.active
+
     # The loop
 
     def run(self) -> None:
         while True:
+            self.pulse.beat()
             self._stop_further()
             self._tend()
             self._turn()
@@ -174,7 +191,7 @@ class Loop:
         runs = [Run(job, registry.find(job.type)) for job in self._one_suspect_at_most(jobs)]
         self.held.add(group, runs)
         group.add(runs)
-        if not self._stopping.asked:
+        if not (self._stopping.asked or self._stopping.begun):
             self.dispatcher.fill(group)
         if len(jobs) == claim.limit:
             self._wake_another(jobs[-1].queue)
@@ -299,6 +316,9 @@ class Loop:
                 self.overruns.stuck,
             )
             self.stop()
+        if not self._stopping.begun and (reason := self.recycling.reason(self._books.ended)):
+            logger.info("Ending once the running jobs have ended: %s.", reason)
+            self._stopping.retire()
         for group in self.groups:
             if group.stale(STALE_SECONDS):
                 self._give_unstarted_back(group)

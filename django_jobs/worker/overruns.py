@@ -1,8 +1,8 @@
 """Runs that take too long, and an event loop that stands still. Looked for by the loop, from time to time.
 
-An async run past its time-out is cancelled; it has the grace to end. A thread cannot be stopped: its slot is
-given up at once. The job of a run that still goes on when it is given up is retried no earlier than the grace,
-and if the handler has not ended by then it is stuck and the process must be replaced.
+An async run past its time-out is cancelled, an isolated one killed; it has the grace to end. A thread cannot be
+stopped: its slot is given up at once. The job of a run that still goes on when it is given up is retried no earlier
+than the grace, and if the handler has not ended by then it is stuck and the process must be replaced.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Overruns:
                 yield slots, run, overran(run)
 
     def _is_over(self, run: Run, now: float) -> bool:
-        """Is there nothing more to wait for? An async run is cancelled first."""
-        if not run.is_async:
+        """Is there nothing more to wait for? A run that can be ended from outside is told first."""
+        if run.stop is None:
             return True
         run.ask_to_stop("timeout")
         return run.deadline is not None and now > run.deadline + self._grace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 
 from django_jobs.polling import wait_readable
@@ -25,8 +26,11 @@ class Poke:
 
     def wait(self, fileno: int | None, timeout: float) -> bool:
         """Until poked, until ``fileno`` is readable, or until ``timeout`` seconds passed. False if time is over."""
-        watched = (self._read,) if fileno is None else (self._read, fileno)
-        readable = wait_readable(*watched, timeout=timeout)
+        return self.wait_among(() if fileno is None else (fileno,), timeout)
+
+    def wait_among(self, filenos: Iterable[int], timeout: float) -> bool:
+        """The same, for any number of them."""
+        readable = wait_readable(self._read, *filenos, timeout=timeout)
         if self._read in readable:
             with suppress(BlockingIOError):
                 os.read(self._read, 512)

@@ -1,20 +1,21 @@
 """One worker process: puts the parts together, runs the loop in the calling thread, and takes them apart again.
 
 Signals are optional: they are handled when this runs in the main thread, so that a worker can also be
-embedded in a test.
+embedded in a test. Under a supervisor its orders count instead.
 """
 
 from __future__ import annotations
 
 import os
-import signal
+import platform
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
-from types import FrameType
+
+import django
 
 from django_jobs import __version__
 from django_jobs.conf import get_settings
@@ -33,29 +34,45 @@ from .dispatcher import Dispatcher
 from .endings import lost
 from .executor import Executor
 from .held import Held
+from .isolation import Isolation
+from .ledger import Ledger
 from .loop import Loop
 from .overruns import Overruns
 from .poke import Poke
+from .pulse import Pulse, Watchdog
+from .recycling import Recycling
 from .renewer import Renewer
+from .signals import stop_on_signals
 from .slots import Slots
+from .supervised import Supervised
+from .systemd import notify_systemd
+from .vitals import Vitals
 from .wake import Sleeper
 
 logger = get_logger("django_jobs.worker")
 
 EXIT_DONE = 0
 EXIT_STUCK = 70
+SHORTEST_STANDSTILL = timedelta(seconds=10)
 PATIENCE_SECONDS, HASTE_SECONDS = 5.0, 0.5
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
-    """``groups``: queues that share slots, with how many. ``drain``: end when nothing is left within this horizon."""
+    """``groups``: queues that share slots, with how many. ``drain``: end when nothing is left within this horizon.
+
+    ``max_jobs``, ``max_memory`` (MB): end, to be replaced, after so many. ``supervised``, ``ledger``: given in a
+    child of a supervisor.
+    """
 
     groups: Sequence[tuple[tuple[str, ...], int]]
     drain: timedelta | None = None
     shutdown_timeout: timedelta | None = None
     maintenance: bool = True
+    max_jobs: int | None = None
+    max_memory: int | None = None
+    supervised: Supervised | None = None
+    ledger: Ledger | None = None
 
 
 class WorkerProcess:
@@ -66,13 +83,21 @@ class WorkerProcess:
         self.options = options
         self.settings = settings
         self.id = f"{socket.gethostname()[:40]}-{os.getpid()}-{uuid7().hex[-12:]}"
-        self.held = Held()
+        self.held = Held(options.ledger)
         self.counts = Counts()
         self._poke = Poke()
         self._ending = threading.Event()
-        self._groups = [Slots(queues, size) for queues, size in options.groups]
+        self._groups = [Slots(queues, size, options.ledger) for queues, size in options.groups]
         self._session = open_session(self._engine_config())
-        executor = Executor(self._session.clock.milliseconds, lambda: self._ending.wait(1.0))
+        missable = max(settings.lease / 3, SHORTEST_STANDSTILL)
+        self.pulses = {
+            "loop": Pulse(settings.poll_every + missable, self._session),
+            "renewer": Pulse(settings.renewal_pause + missable),
+        }
+        self._isolation = Isolation(self._session.clock)
+        executor = Executor(
+            self._session.clock.milliseconds, lambda: self._ending.wait(1.0), isolate=self._isolation.run
+        )
         self._dispatcher = Dispatcher(executor)
         self.loop = Loop(
             session=self._session,
@@ -83,6 +108,8 @@ class WorkerProcess:
             sleeper=Sleeper(self._session, settings.poll_every, settings.poll_every_unproven),
             poke=self._poke,
             busy_rows=BusyRows(self._session, settings.lease),
+            pulse=self.pulses["loop"],
+            recycling=Recycling(options.max_jobs, options.max_memory),
             overruns=Overruns(self._dispatcher.tasks, settings.timeout_grace),
             drain=options.drain,
             shutdown_timeout=(
@@ -100,24 +127,40 @@ class WorkerProcess:
         self.loop.stop()
 
     def run(self) -> int:
-        with _stop_on_signal(self.stop):
+        with self._obeying():
             self._serve()
         self._poke.close()
         return EXIT_STUCK if self.loop.overruns.stuck else EXIT_DONE
 
+    def _obeying(self) -> AbstractContextManager[None]:
+        if self.options.supervised is not None:
+            return self.options.supervised.obeying(self.id, self.stop)
+        return stop_on_signals(self.stop)
+
     def _serve(self) -> None:
-        renewer = Renewer(lambda: open_session(self._engine_config()), self.held, self.settings.renewal_pause)
+        renewer = Renewer(
+            lambda: open_session(self._engine_config()),
+            self.held,
+            self.settings.renewal_pause,
+            self.pulses["renewer"],
+        )
         maintenance = self._maintenance()
+        watchdog = Watchdog(self.pulses, self._tell)
         renewer.start()
         maintenance.start()
+        watchdog.start()
         logger.info("%s.", self.describe())
+        notify_systemd("READY=1")
         try:
             self.loop.run()
         finally:
+            notify_systemd("STOPPING=1")
             self._ending.set()
             patience = HASTE_SECONDS if self.loop.left_behind else PATIENCE_SECONDS
+            watchdog.stop(patience)
             renewer.stop(patience)
             maintenance.stop(patience)
+            self._isolation.close()
             self._dispatcher.close(0 if self.loop.left_behind else 1.0)
             self._session.close()
 
@@ -129,6 +172,22 @@ class WorkerProcess:
             unknown_patience=self.settings.unknown_patience,
             listen=self.settings.listen,
         )
+
+    def vitals(self) -> Vitals:
+        """How this process is. Asked by other threads."""
+        pulses = self.pulses.values()
+        return Vitals(
+            worker=self.id,
+            live=not any(pulse.stopped for pulse in pulses),
+            ready=not (self.loop.in_outage or any(pulse.slow for pulse in pulses)),
+            running=len(self.held),
+        )
+
+    def _tell(self) -> None:
+        """Called by the watchdog, each turn in which nothing stands still."""
+        notify_systemd("WATCHDOG=1")
+        if self.options.supervised is not None:
+            self.options.supervised.tell(**self.vitals().as_dict(), retiring=self.loop.retiring)
 
     def describe(self) -> str:
         """One line about who this is and what it serves."""
@@ -148,27 +207,7 @@ class WorkerProcess:
             pid=os.getpid(),
             queues=[{"queues": list(group.queues), "slots": group.size} for group in self._groups],
             version=__version__,
+            django_version=django.get_version(),
+            python_version=platform.python_version(),
+            release=self.settings.release,
         )
-
-
-@contextmanager
-def _stop_on_signal(stop: Callable[[], None]) -> Iterator[None]:
-    """The first signal stops gracefully, the second at once, the third ends the process without another word."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    received = 0
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal received
-        received += 1
-        if received > 2:
-            os._exit(128 + number)
-        stop()
-
-    before = {number: signal.signal(number, handle) for number in STOP_SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -17,6 +17,7 @@ from django_jobs.engines.protocol import EngineUnavailable, Renewal, Session
 from django_jobs.logs import get_logger
 
 from .held import Held
+from .pulse import Pulse
 from .running import Run
 
 logger = get_logger("django_jobs.worker")
@@ -27,10 +28,11 @@ RETRY_SECONDS = 1.0
 class Renewer:
     """``open_session`` is called in the renewer's own thread."""
 
-    def __init__(self, open_session: Callable[[], Session], held: Held, pause: timedelta) -> None:
+    def __init__(self, open_session: Callable[[], Session], held: Held, pause: timedelta, pulse: Pulse) -> None:
         self._open_session = open_session
         self._held = held
         self._pause = pause.total_seconds()
+        self._pulse = pulse
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="django_jobs renewer", daemon=True)
 
@@ -43,8 +45,10 @@ class Renewer:
 
     def _serve(self) -> None:
         session = self._open_session()
+        self._pulse.session = session
         wait = self._pause
         while not self._stop.wait(wait):
+            self._pulse.beat()
             wait = self._pause if self._tried(session) else RETRY_SECONDS
         session.close()
 

@@ -35,12 +35,13 @@ class Run:
     """Written by the thread that runs it, by the loop and by the renewer; each field by one of them.
 
     ``job_type`` is None for a type this build does not know. ``stopping``: why ``stop`` was called:
-    ``timeout``, ``shutdown`` or ``lease``. ``ended``: its slot is free, guarded by its Slots. ``returned``:
-    the handler has come back, perhaps after it was given up on.
+    ``timeout``, ``shutdown`` or ``lease``. ``cell``: its place in the ledger, 0 for none. ``ended``: its slot is
+    free, guarded by its Slots. ``returned``: the handler has come back, perhaps after it was given up on.
     """
 
     __slots__ = (
         "cancelled",
+        "cell",
         "coroutine",
         "deadline",
         "ended",
@@ -60,6 +61,7 @@ class Run:
     def __init__(self, job: ClaimedJob, job_type: JobType | None) -> None:
         self.job = job
         self.job_type = job_type
+        self.cell = 0
         self.started = 0.0
         self.deadline: float | None = None
         self.ended = False
@@ -77,6 +79,15 @@ class Run:
     @property
     def is_async(self) -> bool:
         return self.job_type is not None and self.job_type.is_async
+
+    @property
+    def is_isolated(self) -> bool:
+        return self.job_type is not None and self.job_type.isolation == "process"
+
+    @property
+    def must_stop(self) -> bool:
+        """Is there nothing more to wait for? For those who can end a run from outside."""
+        return self.ended or self.stopping in ("timeout", "shutdown")
 
     def start(self) -> None:
         self.started = clock.monotonic()

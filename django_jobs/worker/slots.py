@@ -13,6 +13,7 @@ from itertools import count
 
 from django_jobs import clock
 
+from .ledger import Ledger
 from .prefetch import Prefetch
 from .running import Run
 
@@ -20,10 +21,11 @@ from .running import Run
 class Slots:
     """Thread-safe. ``queues`` share ``size`` slots."""
 
-    def __init__(self, queues: tuple[str, ...], size: int) -> None:
+    def __init__(self, queues: tuple[str, ...], size: int, ledger: Ledger | None = None) -> None:
         self.queues = queues
         self.size = size
         self.prefetch = Prefetch()
+        self._ledger = ledger
         self._lock = threading.Lock()
         self._order = count()
         self._waiting: list[tuple[int, int, Run]] = []
@@ -37,14 +39,18 @@ class Slots:
                 heapq.heappush(self._waiting, (-run.job.priority, next(self._order), run))
 
     def take(self) -> Run | None:
-        """The next run if a slot is free and a job waits. The clock of an async run starts when its task does."""
+        """The next run if a slot is free and a job waits. The clock of an async or isolated run starts when its task
+        or process does.
+        """
         with self._lock:
             if not self._waiting or self._running >= self.size:
                 return None
             self._running += 1
             self._last_start = clock.monotonic()
             run = heapq.heappop(self._waiting)[2]
-        if not run.is_async:
+            if self._ledger is not None:
+                self._ledger.note_started(run)
+        if not (run.is_async or run.is_isolated):
             run.start()
         return run
 

@@ -1,4 +1,4 @@
-"""How far the end of the process has come: asked, async runs cancelled, the rest handed back."""
+"""How far the end of the process has come: retiring or asked, async runs cancelled, the rest handed back."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ class Step(Enum):
 
 
 class Stopping:
-    """The first ``ask`` waits for running jobs up to ``timeout`` seconds; the second does not wait."""
+    """The first ``ask`` waits for running jobs up to ``timeout`` seconds; the second does not wait. Who only
+    retires waits for as long as they take.
+    """
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
         self._asked = 0
+        self.retiring = False
+        self._begun = False
         self._since: float | None = None
         self._cancelled_at: float | None = None
         self._handed_back_at: float | None = None
@@ -30,13 +34,16 @@ class Stopping:
         """Safe in a signal handler."""
         self._asked += 1
 
+    def retire(self) -> None:
+        self.retiring = True
+
     @property
     def asked(self) -> bool:
         return self._asked > 0
 
     @property
     def begun(self) -> bool:
-        return self._since is not None
+        return self._begun
 
     @property
     def handed_back(self) -> bool:
@@ -50,11 +57,15 @@ class Stopping:
     def next_step(self, *, cancellable: bool) -> Step | None:
         """What is due now; each step once. ``cancellable``: async runs are still going on."""
         now = clock.monotonic()
-        if not self._asked or self.handed_back:
+        if not (self._asked or self.retiring) or self.handed_back:
             return None
-        if self._since is None:
+        if self._asked and self._since is None:
             self._since = now
+        if not self._begun:
+            self._begun = True
             return Step.BEGIN
+        if self._since is None:
+            return None
         if self._cancelled_at is None:
             if self._asked == 1 and now - self._since < self._timeout:
                 return None

@@ -1,13 +1,19 @@
 """Job types for tests that start worker processes. What they do is seen in ``Mark`` rows."""
 
 import asyncio
+import contextlib
 import ctypes
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 
 from django_jobs import RunningJob, job
+from django_jobs.worker.poke import Poke
+from django_jobs.worker.renewer import Renewer
 
 from .models import Mark
 
@@ -85,3 +91,154 @@ def freeze(run: RunningJob, until: str):
 def nap(label: str, seconds: float):
     time.sleep(seconds)  # the handler's work
     leave_mark(label)
+
+
+@job("quit_process", max_attempts=1)
+def quit_process(label: str, code: int):
+    leave_mark(label)
+    os._exit(code)
+
+
+@job("instant")
+def instant():
+    pass
+
+
+@job("die_now", max_attempts=1)
+def die_now():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@job("leave_orphan")
+def leave_orphan(label: str):
+    """Start a program that starts another one, does not wait for it and ends first."""
+    subprocess.run(["sh", "-c", "(sleep 0.3 &)"], check=True)
+    leave_mark(label)
+
+
+# Handlers with a process of their own.
+
+
+class TwoArguments(Exception):
+    """Can be pickled, but not unpickled."""
+
+    def __init__(self, first, second):
+        super().__init__("a single text")
+
+
+def do_segfault():
+    ctypes.string_at(0)
+
+
+def do_print():
+    sys.stdout.write("x" * 10_000_000)
+    sys.stdout.flush()
+    return "printed"
+
+
+def do_raise_two_arguments():
+    raise TwoArguments(1, 2)
+
+
+def do_hide_death():
+    """A program that inherits everything lives on after the handler's process."""
+    if os.fork() == 0:
+        time.sleep(5)  # outlives its parent: that is the trouble
+        os._exit(0)
+    os._exit(4)
+
+
+def do_garble():
+    """Write to every descriptor, the one that the worker listens to as well."""
+    for fileno in range(3, 64):
+        with contextlib.suppress(OSError):
+            os.write(fileno, b'\xff no JSON\n[1]\n{"ended": 5}\n')
+
+
+TRICKS = {
+    "garble": do_garble,
+    "long": lambda: "y" * 60_000,
+    "return": lambda: {"pid": os.getpid()},
+    "raise": do_raise_two_arguments,
+    "lambda": lambda: lambda: None,
+    "exit": lambda: sys.exit(7),
+    "os._exit": lambda: os._exit(3),
+    "segfault": do_segfault,
+    "print": do_print,
+    "hide death": do_hide_death,
+    "interrupt": lambda: os.kill(os.getpid(), signal.SIGINT),
+    "GeneratorExit": lambda: (_ for _ in ()).throw(GeneratorExit("out")),
+}
+
+
+@job("trick", isolation="process", max_attempts=1, timeout=20)
+def trick(name: str):
+    return TRICKS[name]()
+
+
+@job("trick_delicate", isolation="process", max_attempts=5, on_lost="bury")
+def trick_delicate(name: str):
+    return TRICKS[name]()
+
+
+@job("hang_isolated", isolation="process", max_attempts=1, timeout=0.3)
+def hang(label: str):
+    leave_mark(label)
+    while True:
+        pass
+
+
+@job("hold_isolated", isolation="process", max_attempts=5)
+def hold_isolated(run: RunningJob, label: str, until: str):
+    """Shows all that a run can do."""
+    with run.once("marked") as first:
+        if first:
+            leave_mark(f"{label} started")
+    run.progress(0.5, "half way")
+    run.report(rows_processed=7)
+    while not (Path(until).exists() or run.is_cancelled() or run.lease_lost()):
+        time.sleep(0.02)  # a handler polls for a file: it shares no event with the test's process
+    leave_mark(f"{label} cancelled={run.is_cancelled()} lost={run.lease_lost()}")
+    return {"pid": os.getpid(), "attempt": run.attempt, "token": run.fencing_token, "context": run.context}
+
+
+@job("hog_isolated", isolation="process", max_attempts=1)
+def hog_isolated(label: str, seconds: int):
+    """Native code that lets no other thread of its process run."""
+    leave_mark(label)
+    ctypes.PyDLL(None).sleep(seconds)
+    return os.getpid()
+
+
+@job("mark_atomic_isolated", atomic=True, isolation="process")
+def mark_atomic_isolated(label: str, fail: bool):
+    leave_mark(label)
+    if fail:
+        raise ValueError("rolled back")
+    return "marked"
+
+
+# Handlers that break the worker they run in.
+
+
+@job("stop_loop")
+def stop_loop():
+    def stand_still(poke, filenos, timeout):
+        threading.Event().wait()
+
+    Poke.wait_among = stand_still
+
+
+@job("stop_renewer")
+def stop_renewer():
+    def die(renewer, session):
+        raise SystemExit
+
+    Renewer._tried = die
+
+
+# Handlers that a test writes and changes.
+
+if folder := os.environ.get("TEST_MORE_HANDLERS"):
+    sys.path.insert(0, folder)
+    import changing_handlers  # noqa: F401

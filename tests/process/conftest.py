@@ -2,6 +2,7 @@ import pytest
 
 from tests.app.models import Mark
 from tests.process.command import WorkerCommand
+from tests.process.supervisors import SupervisorCommand
 from tests.waiting import wait_for
 
 QUICK = {
@@ -29,6 +30,24 @@ def start_worker(tmp_path, committed_data):
     yield start_worker
     for worker in workers:
         worker.end()
+
+
+@pytest.fixture
+def start_supervisor(tmp_path, committed_data):
+    """``start_supervisor(2, …)``: with so many processes, all of them taking jobs."""
+    supervisors = []
+
+    def start_supervisor(processes, *arguments, wrapper=(), wait=True, **jobs_settings):
+        arguments = ("--processes", str(processes), *arguments)
+        supervisor = SupervisorCommand(tmp_path, *arguments, wrapper=wrapper, settings=QUICK | jobs_settings)
+        supervisors.append(supervisor)
+        if wait:
+            supervisor.wait_for_workers(processes)
+        return supervisor
+
+    yield start_supervisor
+    for supervisor in supervisors:
+        supervisor.end()
 
 
 @pytest.fixture

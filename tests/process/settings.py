@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 
 from tests.settings import *  # noqa: F403
 from tests.settings import DJANGO_JOBS
@@ -15,3 +16,6 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "timed"}},
     "loggers": {"django_jobs": {"level": "INFO", "handlers": ["console"]}},
 }
+
+if os.environ.get("TEST_DIE_AT_START") and any(part.startswith("--supervised") for part in sys.argv):
+    os._exit(5)

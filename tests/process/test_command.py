@@ -30,7 +30,20 @@ def run(*arguments, **settings):
 def test_the_help_teaches_queues_shutdown_and_exit_codes():
     command = load_command_class(get_commands()["runjobworker"], "runjobworker")
     text = command.create_parser("manage.py", "runjobworker").format_help()
-    for word in ("--queues urgent:5,default:40,bulk", "SIGTERM", "second signal", "Exit codes", "70", "--drain"):
+    for word in (
+        "--queues urgent:5,default:40,bulk",
+        "SIGTERM",
+        "second signal",
+        "Exit codes",
+        "70",
+        "71",
+        "--drain",
+        "--processes 4",
+    ):
+        assert word in text
+    for word in ("--supervised", "--isolated"):
+        assert word not in text, "that is between our own processes"
+    for word in ("--max-jobs", "--max-memory", "--reload", "--health-port"):
         assert word in text
 
 
@@ -51,6 +64,12 @@ def test_the_help_teaches_queues_shutdown_and_exit_codes():
         (["--drain", "--drain-horizon", "nan"], ["--drain-horizon must be 0 to"]),
         (["--drain", "--drain-horizon", "inf"], ["--drain-horizon must be 0 to"]),
         (["--shutdown-timeout", "-1"], ["--shutdown-timeout must be 0 to"]),
+        (["--processes", "0"], ["--processes must be 1 to 256, not 0"]),
+        (["--processes", "257"], ["--processes must be 1 to 256, not 257"]),
+        (["--max-jobs", "0"], ["--max-jobs must be 1 or more, not 0"]),
+        (["--max-memory", "-1"], ["--max-memory must be 1 or more, not -1"]),
+        (["--reload", "--drain"], ["--reload", "--drain", "leave one out"]),
+        (["--health-port", "99999"], ["port 99999"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) and value[0].startswith("--") else None,
 )

@@ -49,6 +49,7 @@ class PortableSession:
         self.config = config
         self.clock = clock.DatabaseClock()
         self.generation = 0
+        self.calling = False
         self._connection: BaseDatabaseWrapper | None = None
         self._in_contact_since: float | None = None
         self._found_jobs = True
@@ -67,6 +68,7 @@ class PortableSession:
         with standing_in(self._connection):
             if self._in_contact_since is None:
                 self._in_contact_since = clock.monotonic()
+            self.calling = True
             try:
                 yield self._connection
             except Error as error:
@@ -75,6 +77,8 @@ class PortableSession:
                 if not is_locked(error):
                     self._connection.close()
                 raise EngineUnavailable(f"{type(error).__name__}: {error}") from error
+            finally:
+                self.calling = False
 
     def _transaction(self) -> transaction.Atomic:
         return transaction.atomic(using=self.config.alias)
@@ -157,9 +161,16 @@ class PortableSession:
             expired = self._expired_leases()
             if not expired.exists():
                 return []
-            with self._transaction():
-                outcomes = [judge(ExpiredLease(*row)) for row in expired[:MAX_RESCUED]]
-                settle(connection, outcomes, self.config.worker, clock.now())
+            return self._judge_leases(connection, expired, judge)
+
+    def free(self, worker: str, judge: Judge) -> Sequence[Outcome]:
+        with self._available() as connection:
+            return self._judge_leases(connection, self._leases().filter(locked_by=worker), judge)
+
+    def _judge_leases(self, connection: BaseDatabaseWrapper, leases: Any, judge: Judge) -> Sequence[Outcome]:
+        with self._transaction():
+            outcomes = [judge(ExpiredLease(*row)) for row in leases[:MAX_RESCUED]]
+            settle(connection, outcomes, self.config.worker, clock.now())
         return outcomes
 
     def _in_contact_for(self, grace: timedelta) -> bool:
@@ -167,9 +178,12 @@ class PortableSession:
         return since is not None and clock.monotonic() - since >= grace.total_seconds()
 
     def _expired_leases(self) -> Any:
+        return self._leases().filter(locked_until__lt=clock.now())
+
+    def _leases(self) -> Any:
         leased = Job.objects.using(self.config.alias).filter(status=JobStatus.PROCESSING)
         columns = ("id", "lease_token", "queue", "type", "attempts", "max_attempts", "locked_by")
-        return leased.filter(locked_until__lt=clock.now()).order_by("locked_until").values_list(*columns)
+        return leased.order_by("locked_until").values_list(*columns)
 
     def stage(self) -> Staging:
         with self._available() as connection:

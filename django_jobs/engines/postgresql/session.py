@@ -7,7 +7,7 @@ EngineUnavailable and the next call connects anew if it must. The same connectio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -62,6 +62,7 @@ class PostgresqlSession:
         self.generation = 0
         self._in_contact_since = 0.0
         self._answered_at = 0.0
+        self.calling = False
         self._is_session = False
         self._notified = False
         self._lying = False
@@ -76,6 +77,7 @@ class PostgresqlSession:
 
     @contextmanager
     def _available(self) -> Iterator[Connection]:
+        self.calling = True
         try:
             if self._connection is None:
                 self._connection = connect(self.config.alias)
@@ -88,6 +90,8 @@ class PostgresqlSession:
             if self._connection is None or not repair(self._connection, error):
                 self.close()
             raise EngineUnavailable(f"{type(error).__name__}: {error}".strip()) from error
+        finally:
+            self.calling = False
 
     def _note_contact(self) -> None:
         """A long silence, whoever kept it, is no contact: leases may have lapsed that nobody could renew."""
@@ -230,20 +234,34 @@ class PostgresqlSession:
         with self._available() as connection:
             if clock.monotonic() - self._in_contact_since < self.config.rescue_grace.total_seconds():
                 return []
-            outcomes: list[Outcome] = []
-            try:
-                with _transaction(connection):
-                    terms = {"limit": MAX_RESCUED, "grace": self.config.rescue_grace}
-                    rows = connection.execute(query("expired"), terms).fetchall()
-                    outcomes = [] if self._was_silent() else [judge(ExpiredLease(*row[:-1])) for row in rows]
-                    if outcomes:
-                        self.clock.sample(rows[0][-1])
-                        self._send_outcomes(connection, outcomes)
-            except Exception as error:
-                refuses = partial(is_refusal, connection)
-                if not outcomes or not refuses(error):
-                    raise
-                settle_piecewise(outcomes, error, partial(self._settle, connection), refuses)
+            terms = {"limit": MAX_RESCUED, "grace": self.config.rescue_grace}
+            return self._judge_leases(connection, "expired", terms, judge, unless=self._was_silent)
+
+    def free(self, worker: str, judge: Judge) -> Sequence[Outcome]:
+        with self._available() as connection:
+            return self._judge_leases(connection, "leases_of", {"limit": MAX_RESCUED, "worker": worker}, judge)
+
+    def _judge_leases(
+        self,
+        connection: Connection,
+        name: str,
+        terms: Mapping[str, Any],
+        judge: Judge,
+        unless: Callable[[], bool] = bool,
+    ) -> Sequence[Outcome]:
+        outcomes: list[Outcome] = []
+        try:
+            with _transaction(connection):
+                rows = connection.execute(query(name), terms).fetchall()
+                outcomes = [] if unless() else [judge(ExpiredLease(*row[:-1])) for row in rows]
+                if outcomes:
+                    self.clock.sample(rows[0][-1])
+                    self._send_outcomes(connection, outcomes)
+        except Exception as error:
+            refuses = partial(is_refusal, connection)
+            if not outcomes or not refuses(error):
+                raise
+            settle_piecewise(outcomes, error, partial(self._settle, connection), refuses)
         return outcomes
 
     def stage(self) -> Staging:

@@ -1,0 +1,59 @@
+"""What the tables say about how the work is going. Reads only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db.models import Count, DurationField, F, Max, Q
+from django.db.models.functions import Now
+
+from django_jobs.conf import get_settings
+from django_jobs.models import Job, JobStatus, Queue, Worker
+
+# Workers show themselves every 10 seconds.
+SEEN_WITHIN = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueHealth:
+    """``waiting``: jobs that could start now; ``oldest``: how long the first of them has waited, None for none."""
+
+    queue: str
+    waiting: int
+    oldest: timedelta | None
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """``lost_leases``: runs whose process has not renewed in time and that nobody has rescued yet."""
+
+    queues: list[QueueHealth]
+    lost_leases: int
+    workers: int
+
+
+def health() -> Health:
+    """Raises DatabaseError if the jobs database does not answer."""
+    alias = get_settings().database
+    jobs = Job.objects.using(alias)
+    lost = jobs.filter(status=JobStatus.PROCESSING, locked_until__lt=Now())
+    workers = Worker.objects.using(alias).filter(stopped_at=None, last_seen_at__gt=Now() - SEEN_WITHIN)
+    return Health(queues=_queues(alias), lost_leases=lost.count(), workers=workers.count())
+
+
+def _queues(alias: str) -> list[QueueHealth]:
+    """Reads every job that waits."""
+    ready = Q(status=JobStatus.PENDING) | Q(status=JobStatus.SCHEDULED, run_at__lte=Now())
+    oldest = Max(Now() - F("run_at"), output_field=DurationField())
+    found = Job.objects.using(alias).filter(ready).order_by().values_list("queue")
+    counted = found.annotate(count=Count("pk"), oldest=oldest)
+    waiting = {queue: (count, max(age, timedelta(0))) for queue, count, age in counted}
+    runs = Q(paused_at=None) | Q(resume_at__lte=Now())
+    paused = set(Queue.objects.using(alias).exclude(runs).values_list("name", flat=True))
+    return [
+        QueueHealth(queue=name, waiting=count, oldest=age, paused=name in paused)
+        for name in dict.fromkeys([*get_settings().queues, *sorted(waiting)])
+        for count, age in [waiting.get(name, (0, None))]
+    ]

@@ -1,0 +1,86 @@
+"""A process that has done enough ends when its running jobs have, and loses none."""
+
+import logging
+
+import pytest
+
+from django_jobs import get_job
+from django_jobs.models import Job
+from django_jobs.worker import recycling
+from django_jobs.worker.recycling import FEWEST_RUNS, Recycling, resident_megabytes
+from tests.waiting import wait_for
+
+from .embedded import running_worker
+
+
+@pytest.fixture
+def memory(monkeypatch):
+    """``memory(300)``: from now on the process holds so many MB; every look counts."""
+
+    def memory(megabytes):
+        monkeypatch.setattr(recycling, "resident_megabytes", lambda: megabytes)
+
+    monkeypatch.setattr(recycling, "LOOK_SECONDS", 0)
+    return memory
+
+
+def test_nothing_is_due_without_limits(memory):
+    memory(10**6)
+    assert Recycling().reason(10**9) == ""
+
+
+def test_so_many_jobs_are_enough():
+    limits = Recycling(max_jobs=10)
+    assert limits.reason(9) == ""
+    assert "10 jobs have run here (--max-jobs 10)" in limits.reason(10)
+
+
+def test_memory_above_the_limit_is_enough_after_the_first_runs(memory):
+    limits = Recycling(max_memory=200)
+    memory(100)
+    assert limits.reason(0) == ""
+    memory(201)
+    assert limits.reason(FEWEST_RUNS - 1) == "", "the first runs import and connect"
+    assert "it uses 201 MB (--max-memory 200)" in limits.reason(FEWEST_RUNS)
+
+
+def test_a_limit_below_what_the_process_needs_at_rest_is_said_once_and_not_applied(memory, caplog):
+    limits = Recycling(max_memory=200)
+    memory(250)
+    with caplog.at_level(logging.WARNING, "django_jobs.worker"):
+        assert [limits.reason(ended) for ended in (0, 10, 1000)] == ["", "", ""]
+    (record,) = [record for record in caplog.records if "--max-memory" in record.message]
+    assert "200" in record.message
+    assert "250" in record.message
+
+
+def test_resident_memory_is_that_of_this_process():
+    before = resident_megabytes()
+    ballast = bytearray(b"x" * 64 * 1024 * 1024)
+    assert before + 48 < resident_megabytes() < before + 96
+    del ballast
+
+
+def test_a_process_that_is_to_be_replaced_ends_with_0_and_its_running_jobs_end_first(job, tmp_path):
+    gate = tmp_path / "gate"
+
+    @job("held")
+    def held():
+        wait_for(gate.exists)
+
+    @job("quick")
+    def quick():
+        pass
+
+    long = held.enqueue()
+    for _ in range(8):
+        quick.enqueue()
+    with running_worker(concurrency=2, max_jobs=3, shutdown_timeout=None) as worker:
+        wait_for(lambda: worker.process.loop.retiring)
+        left = Job.objects.exclude(pk=long.id).filter(status="processing")
+        wait_for(lambda: not left.exists())
+        assert worker.alive, "its running job has not ended"
+        gate.touch()
+        assert worker.join() == 0
+    assert get_job(long.id).status == "succeeded"
+    assert set(Job.objects.values_list("attempts", "lease_token")) <= {(0, None)}
