@@ -8,9 +8,12 @@ from .idempotency_key import IdempotencyKey
 from .job import Job
 from .job_count import JobCount
 from .queue import Queue
+from .schedule import CatchUp, Overlap, Schedule, SetBy
+from .schedule_slot import ScheduleSlot, SlotOutcome
 from .worker import Worker
 
 __all__ = [
+    "CatchUp",
     "DeadJob",
     "DeadReason",
     "Effect",
@@ -20,6 +23,11 @@ __all__ = [
     "JobCount",
     "JobHistory",
     "JobStatus",
+    "Overlap",
     "Queue",
+    "Schedule",
+    "ScheduleSlot",
+    "SetBy",
+    "SlotOutcome",
     "Worker",
 ]
