@@ -23,6 +23,16 @@ _HOMES = {
     "discard_dead": ".operations.dead_letters",
     "pause": ".operations.queues",
     "resume": ".operations.queues",
+    "schedule": ".declaring",
+    "create_schedule": ".operations.schedules",
+    "delete_schedule": ".operations.schedules",
+    "disable_schedule": ".operations.schedules",
+    "enable_schedule": ".operations.schedules",
+    "get_schedule": ".operations.schedules",
+    "list_schedules": ".operations.schedules",
+    "preview_schedule": ".operations.schedules",
+    "run_schedule_now": ".operations.schedules",
+    "update_schedule": ".operations.schedules",
     "Retry": ".exceptions",
     "Snooze": ".exceptions",
     "Cancel": ".exceptions",
@@ -40,18 +50,29 @@ __all__ = [
     "Snooze",
     "aenqueue",
     "cancel",
+    "create_schedule",
+    "delete_schedule",
+    "disable_schedule",
     "discard_dead",
+    "enable_schedule",
     "enqueue",
     "get_job",
+    "get_schedule",
     "job",
     "job_context",
+    "list_schedules",
     "pause",
+    "preview_schedule",
     "resume",
     "retry_dead",
+    "run_schedule_now",
+    "schedule",
+    "update_schedule",
 ]
 
 if TYPE_CHECKING:
     from .context import job_context
+    from .declaring import schedule
     from .exceptions import Bury, Cancel, Retry, Snooze
     from .handle import job
     from .operations.cancel import cancel
@@ -59,6 +80,17 @@ if TYPE_CHECKING:
     from .operations.enqueue import EnqueuedJob, aenqueue, enqueue
     from .operations.lookup import get_job
     from .operations.queues import pause, resume
+    from .operations.schedules import (
+        create_schedule,
+        delete_schedule,
+        disable_schedule,
+        enable_schedule,
+        get_schedule,
+        list_schedules,
+        preview_schedule,
+        run_schedule_now,
+        update_schedule,
+    )
     from .retry import RetryPolicy
     from .worker.running import RunningJob
 

@@ -41,7 +41,7 @@ class JobType:
 
     def __post_init__(self) -> None:
         for name in (self.name, *self.aliases):
-            if not _is_name(name):
+            if not is_name(name):
                 raise ConfigurationError(
                     f"{name!r} is no job type name: give 1 to {MAX_NAME} printable characters, such as 'send_invoice'."
                 )
@@ -49,7 +49,7 @@ class JobType:
             raise ConfigurationError(f"Job type {self.name!r}: {fault}")
 
     def _faults(self) -> Iterator[str]:
-        if self.queue is not None and not _is_name(self.queue):
+        if self.queue is not None and not is_name(self.queue):
             yield f"queue must be the name of a declared queue, not {self.queue!r}."
         if not _is_int(self.priority) or self.priority not in PRIORITIES:
             yield f"priority must be a whole number from -32768 to 32767, not {self.priority!r}."
@@ -107,7 +107,7 @@ class JobType:
         return default.delay(attempt)
 
 
-def _is_name(value: object) -> bool:
+def is_name(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isprintable()
 
 

@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
                 ("priority", models.SmallIntegerField(blank=True, null=True)),
                 ("tenant", models.CharField(blank=True, db_default="", max_length=200)),
                 ("max_attempts", models.SmallIntegerField(blank=True, null=True)),
-                ("cron", models.CharField(blank=True, db_default="", max_length=200)),
+                ("cron", models.CharField(blank=True, db_default="", max_length=255)),
                 ("every", models.DurationField(blank=True, null=True)),
                 ("timezone", models.CharField(db_default="UTC", max_length=100)),
                 ("jitter", models.DurationField(db_default=dt.timedelta(0), default=dt.timedelta(0))),

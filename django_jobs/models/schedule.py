@@ -79,7 +79,7 @@ class Schedule(models.Model):
     tenant = models.CharField(max_length=200, blank=True, db_default="")
     max_attempts = models.SmallIntegerField(null=True, blank=True)
 
-    cron = models.CharField(max_length=200, blank=True, db_default="")
+    cron = models.CharField(max_length=255, blank=True, db_default="")
     every = models.DurationField(null=True, blank=True)
     timezone = models.CharField(max_length=100, db_default="UTC")
     jitter = models.DurationField(default=timedelta(0), db_default=timedelta(0))

@@ -45,7 +45,7 @@ def test_a_planned_schedule_is_looked_at_at_its_next_slot(planned):
         {"start_at": AHEAD},
         {"end_at": AHEAD},
     ],
-    ids=lambda edit: "+".join(edit),
+    ids="+".join,
 )
 def test_an_update_that_sends_no_signal_is_looked_at(planned, edit):
     planned.update(**edit)
