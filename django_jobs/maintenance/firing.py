@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from django.db import connections
@@ -13,17 +14,21 @@ from django_jobs.operations.firing import SetAside, fire_due, next_look
 SHORTEST = timedelta(milliseconds=2)
 CONTENDED = timedelta(milliseconds=50)
 LONGEST = timedelta(seconds=5)
+LONGEST_OF_FOLLOWERS = timedelta(seconds=30)
+FOLLOW_AFTER_SECONDS = 1.0
 
 
 class Firing:
     """One query tells when the next schedule is due; edits are seen within LONGEST. A batch a turn, so that other
-    services have theirs. ``poke`` of the stager and the wake-up of the queues tell of the jobs.
+    services have theirs. The leader fires on time; the others come a little later, for schedules whose type the leader
+    does not know, and in case there is none.
     """
 
-    name = "scheduler"
+    name = "firing"
 
-    def __init__(self, aside: SetAside) -> None:
+    def __init__(self, aside: SetAside, leads: Callable[[], bool] = lambda: True) -> None:
         self._aside = aside
+        self._leads = leads
         self.pause = SHORTEST
 
     def run_once(self, session: Session) -> int:
@@ -36,8 +41,10 @@ class Firing:
 
     def _fire_if_due(self) -> int:
         seconds = next_look(self._aside)
-        if seconds is None or seconds > 0:
-            self.pause = LONGEST if seconds is None else min(max(timedelta(seconds=seconds), SHORTEST), LONGEST)
+        longest, late = (LONGEST, 0.0) if self._leads() else (LONGEST_OF_FOLLOWERS, FOLLOW_AFTER_SECONDS)
+        wait = longest if seconds is None else timedelta(seconds=seconds + late)
+        if wait > timedelta(0):
+            self.pause = min(max(wait, SHORTEST), longest)
             return 0
         count = fire_due(self._aside)
         # Nothing, although something was due: another scheduler has it locked.

@@ -22,7 +22,7 @@ from django_jobs.registry import registry
 from .options import LONGEST, Options
 
 MOST_CAUGHT_UP = 1000
-EXPECTATIONS = ("at_least", "at_most", "near_usual")
+EXPECTATIONS = ("at_least", "near_usual")
 KINDS: tuple[tuple[str, type, str], ...] = (
     ("type", str, "a handler made by @job, or the name of a job type"),
     ("payload", Mapping, "a dict of field names to values"),

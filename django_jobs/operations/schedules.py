@@ -14,7 +14,6 @@ from django.db.models.functions import Now
 
 from django_jobs import cron as cron_rules
 from django_jobs.conf import did_you_mean, get_settings
-from django_jobs.context import SCHEDULE
 from django_jobs.cron import PreviewedSlot
 from django_jobs.engines import statements
 from django_jobs.exceptions import InvalidSchedule, ScheduleNotFound
@@ -25,7 +24,7 @@ from django_jobs.registry import registry
 from .enqueued import EnqueuedJob
 from .planning import plan_from_now
 from .schedule_spec import SPEC_FIELDS, ScheduleSpec, make_spec, type_name
-from .slots import job_of
+from .slots import context_of, job_of
 from .timetable import MOMENT, Timetable
 from .transactions import enqueueing_connection, wake_after_commit
 
@@ -113,8 +112,8 @@ def run_schedule_now(name: str) -> EnqueuedJob:
     transaction, also if the schedule is disabled. Raises ScheduleNotFound and EnqueueError.
     """
     connection = enqueueing_connection()
-    context = json.dumps({SCHEDULE: name})
-    job = job_of(get_schedule(name))._replace(id=uuid7(), context=context)
+    schedule = get_schedule(name)
+    job = job_of(schedule)._replace(id=uuid7(), context=json.dumps(context_of(schedule)))
     placed = statements(connection.alias).enqueue(connection, job)
     assert placed is not None  # noqa: S101 - only a key can be taken
     if placed.asleep:

@@ -78,6 +78,12 @@ def job_of(schedule: Schedule) -> NewJob:
     return new_job(job_type, encode_stored(job_type, schedule.payload), options, get_settings())
 
 
+def context_of(schedule: Schedule) -> dict[str, str]:
+    """What its jobs know of it, besides the slot."""
+    jitter = {JITTER: str(schedule.jitter.total_seconds())} if schedule.jitter else {}
+    return {SCHEDULE: schedule.pk} | jitter
+
+
 def _taken(firings: Sequence[_Firing]) -> set[SlotKey]:
     """Slots on record: a schedule that was deleted and made again, or set back, does not fire them again."""
     names = [firing.schedule.pk for firing in firings]
@@ -115,11 +121,9 @@ def _has_unfinished_job(schedule: Schedule) -> bool:
 
 def _enqueue(firing: _Firing, slot: datetime, connection: BaseDatabaseWrapper) -> UUID:
     schedule = firing.schedule
-    context = {SCHEDULE: schedule.pk, SLOT: slot.isoformat()}
-    if schedule.jitter:
-        context[JITTER] = str(schedule.jitter.total_seconds())
     run_at = slot + jitter_of(schedule.pk, slot, schedule.jitter)
-    job = firing.job._replace(id=uuid7(), run_at=run_at, context=json.dumps(context))
+    context = json.dumps(context_of(schedule) | {SLOT: slot.isoformat()})
+    job = firing.job._replace(id=uuid7(), run_at=run_at, context=context)
     placed = statements(connection.alias).enqueue(connection, job)
     if placed is not None and placed.asleep:
         wake_after_commit(connection, job.queue)

@@ -7,14 +7,11 @@ embedded in a test.
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from types import FrameType
 
 from django_jobs import __version__
 from django_jobs.conf import get_settings
@@ -37,6 +34,7 @@ from .loop import Loop
 from .overruns import Overruns
 from .poke import Poke
 from .renewer import Renewer
+from .signals import stop_on_signals
 from .slots import Slots
 from .wake import Sleeper
 
@@ -45,7 +43,6 @@ logger = get_logger("django_jobs.worker")
 EXIT_DONE = 0
 EXIT_STUCK = 70
 PATIENCE_SECONDS, HASTE_SECONDS = 5.0, 0.5
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +97,7 @@ class WorkerProcess:
         self.loop.stop()
 
     def run(self) -> int:
-        with _stop_on_signal(self.stop):
+        with stop_on_signals(self.stop):
             self._serve()
         self._poke.close()
         return EXIT_STUCK if self.loop.overruns.stuck else EXIT_DONE
@@ -149,26 +146,3 @@ class WorkerProcess:
             queues=[{"queues": list(group.queues), "slots": group.size} for group in self._groups],
             version=__version__,
         )
-
-
-@contextmanager
-def _stop_on_signal(stop: Callable[[], None]) -> Iterator[None]:
-    """The first signal stops gracefully, the second at once, the third ends the process without another word."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    received = 0
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal received
-        received += 1
-        if received > 2:
-            os._exit(128 + number)
-        stop()
-
-    before = {number: signal.signal(number, handle) for number in STOP_SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -11,6 +11,7 @@ from django_jobs.operations.firing import SetAside, fire_due
 from tests.operations import handlers  # noqa: F401 - the types
 
 MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
 
 
 def database_now():

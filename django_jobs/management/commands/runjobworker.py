@@ -10,12 +10,11 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, connections
-from django.db.migrations.executor import MigrationExecutor
 from django.utils.connection import ConnectionDoesNotExist
 
 from django_jobs.conf import get_settings
 from django_jobs.exceptions import ConfigurationError, DjangoJobsError
+from django_jobs.management.database import refuse_unusable_database
 from django_jobs.registry import registry
 from django_jobs.worker.process import WorkerOptions, WorkerProcess
 from django_jobs.worker.queue_list import parse_queues
@@ -93,7 +92,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         except ConnectionDoesNotExist as error:
             raise CommandError(f"DJANGO_JOBS['DATABASE'] names no alias of DATABASES: {error}") from error
-        self._check_database()
+        refuse_unusable_database()
         if options["verbosity"]:
             self._say_hello(worker)
         code = worker.run()
@@ -121,22 +120,6 @@ class Command(BaseCommand):
             shutdown_timeout=None if timeout is None else timedelta(seconds=timeout),
             maintenance=not options["no_scheduler"],
         )
-
-    def _check_database(self) -> None:
-        alias = get_settings().database
-        try:
-            executor = MigrationExecutor(connections[alias])
-            plan = executor.migration_plan([n for n in executor.loader.graph.leaf_nodes() if n[0] == "django_jobs"])
-        except DatabaseError as error:
-            raise CommandError(f"The jobs database (alias {alias!r}) cannot be used: {str(error).strip()}") from error
-        finally:
-            connections[alias].close()
-        if plan:
-            database = "" if alias == "default" else f" --database {alias}"
-            raise CommandError(
-                f"{len(plan)} migrations of django_jobs are not applied to alias {alias!r}. "
-                f"Run: manage.py migrate{database}"
-            )
 
     def _say_hello(self, worker: WorkerProcess) -> None:
         self.stdout.write(f"{worker.describe()}; {len(list(registry))} job types.")
