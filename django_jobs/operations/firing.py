@@ -19,6 +19,7 @@ from django_jobs.models.schedule import Definition
 from django_jobs.registry import registry
 
 from .planning import plan_from_now
+from .schedule_spec import SPEC_FIELDS
 from .slots import fire_slots
 from .transactions import jobs_connection
 
@@ -83,8 +84,8 @@ def _is_unreachable(error: Exception) -> bool:
 def _fire(due: QuerySet[Schedule], aside: SetAside, names: list[str]) -> None:
     """``names`` receives those whose rows were locked."""
     with transaction.atomic(using=get_settings().database):
-        locked = due.select_for_update(skip_locked=True).annotate(now=Now(), changed=~Q(planned=Definition()))
-        schedules = list(locked)
+        locked = due.select_for_update(skip_locked=True).only("next_run_at", *SPEC_FIELDS)
+        schedules = list(locked.annotate(now=Now(), changed=~Q(planned=Definition())))
         if not schedules:
             return
         names += [schedule.pk for schedule in schedules]

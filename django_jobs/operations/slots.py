@@ -8,9 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
-from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.functions import Now
 
 from django_jobs.conf import get_settings
@@ -50,10 +48,12 @@ def fire_slots(schedules: Sequence[Schedule], now: datetime, set_aside: Callable
     firings = list(_firings(schedules, now, set_aside))
     if not firings:
         return
-    connection = jobs_connection()
+    jobs: list[NewJob] = []
     taken = _taken(firings)
-    records = [record for firing in firings for record in _records(firing, taken, connection)]
-    ScheduleSlot.objects.using(connection.alias).bulk_create(records)
+    records = [record for firing in firings for record in _records(firing, taken, jobs)]
+    if jobs:
+        _enqueue(jobs)
+    ScheduleSlot.objects.using(get_settings().database).bulk_create(records)
     _move_on(firings, {record.schedule for record in records if record.job_id})
 
 
@@ -92,7 +92,8 @@ def _taken(firings: Sequence[_Firing]) -> set[SlotKey]:
     return set(recorded.values_list("schedule", "slot"))
 
 
-def _records(firing: _Firing, taken: Collection[SlotKey], connection: BaseDatabaseWrapper) -> Iterator[ScheduleSlot]:
+def _records(firing: _Firing, taken: Collection[SlotKey], jobs: list[NewJob]) -> Iterator[ScheduleSlot]:
+    """What becomes of the schedule's slots; ``jobs`` receives what is to be enqueued."""
     schedule, due = firing.schedule, firing.due
     if due.missed and (schedule.pk, due.missed) not in taken:
         until = due.fire[0] if due.fire else due.next
@@ -105,7 +106,8 @@ def _records(firing: _Firing, taken: Collection[SlotKey], connection: BaseDataba
         if busy:
             yield _record(schedule, slot, SlotOutcome.SKIPPED_OVERLAP)
         else:
-            yield _record(schedule, slot, SlotOutcome.FIRED, job_id=_enqueue(firing, slot, connection))
+            jobs.append(_job_for(firing, slot))
+            yield _record(schedule, slot, SlotOutcome.FIRED, job_id=jobs[-1].id)
             busy = alone
 
 
@@ -119,15 +121,18 @@ def _has_unfinished_job(schedule: Schedule) -> bool:
     return Job.objects.using(alias).filter(pk__in=slots.values("job_id")[:MOST_RECENT]).exists()
 
 
-def _enqueue(firing: _Firing, slot: datetime, connection: BaseDatabaseWrapper) -> UUID:
+def _job_for(firing: _Firing, slot: datetime) -> NewJob:
     schedule = firing.schedule
     run_at = slot + jitter_of(schedule.pk, slot, schedule.jitter)
     context = json.dumps(context_of(schedule) | {SLOT: slot.isoformat()})
-    job = firing.job._replace(id=uuid7(), run_at=run_at, context=context)
-    placed = statements(connection.alias).enqueue(connection, job)
-    if placed is not None and placed.asleep:
-        wake_after_commit(connection, job.queue)
-    return job.id
+    return firing.job._replace(id=uuid7(), run_at=run_at, context=context)
+
+
+def _enqueue(jobs: Sequence[NewJob]) -> None:
+    connection = jobs_connection()
+    placed = statements(connection.alias).enqueue_each(connection, jobs)
+    for queue in {job.queue for job, place in zip(jobs, placed, strict=True) if place.asleep}:
+        wake_after_commit(connection, queue)
 
 
 def _move_on(firings: Sequence[_Firing], enqueued: Collection[str]) -> None:

@@ -56,6 +56,9 @@ class PortableStatements:
             statuses += _insert(connection, shared, chunk, now, keyed=keyed)
         return BulkPlaced(statuses=statuses, asleep=False)
 
+    def enqueue_each(self, connection: BaseDatabaseWrapper, jobs: Sequence[NewJob]) -> list[Placed]:
+        return [placed for job in jobs if (placed := self.enqueue(connection, job)) is not None]
+
     def key_holder(self, connection: BaseDatabaseWrapper, queue: str, key: str) -> KeyHolder | None:
         alias = connection.alias
         taken = IdempotencyKey.objects.using(alias).filter(queue=queue, key=key).first()

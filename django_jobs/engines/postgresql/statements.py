@@ -45,6 +45,11 @@ class PostgresqlStatements:
         asleep = "pending" in statuses and _one(connection, "someone_asleep", {"queue": shared.queue})[0]
         return BulkPlaced(statuses=statuses, asleep=asleep)
 
+    def enqueue_each(self, connection: BaseDatabaseWrapper, jobs: Sequence[NewJob]) -> list[Placed]:
+        with connection.cursor() as cursor:
+            cursor.execute(query("enqueue_each"), [f"[{','.join(map(_encoded, jobs))}]"])
+            return [PLACED[answer] for (answer,) in cursor.fetchall()]
+
     def key_holder(self, connection: BaseDatabaseWrapper, queue: str, key: str) -> KeyHolder | None:
         row = _one(connection, "read_key", {"queue": queue, "key": key})
         return KeyHolder(job_id=row[0], payload_hash=bytes(row[1]), free=row[2]) if row else None
@@ -149,6 +154,21 @@ def _arguments(job: NewJob) -> list[Any]:
         job.run_at,
         job.delay or None,
     ]
+
+
+def _encoded(job: NewJob) -> str:
+    """A JSON object; ``payload`` and ``context`` are JSON already."""
+    plain = {
+        "id": job.id.hex,
+        "queue": job.queue,
+        "type": job.type,
+        "priority": job.priority,
+        "tenant": job.tenant,
+        "max_attempts": job.max_attempts,
+        "run_at": job.run_at and job.run_at.isoformat(),
+        "delay": job.delay.total_seconds(),
+    }
+    return f'{json.dumps(plain)[:-1]},"payload":{job.payload},"context":{job.context}}}'
 
 
 def _server_time(connection: BaseDatabaseWrapper) -> datetime:
