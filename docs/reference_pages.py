@@ -151,7 +151,8 @@ def _command(name: str) -> str:
     usual = {option for action in _actions(BaseCommand()) for option in action.option_strings}
     own = [action for action in _actions(command) if not usual.intersection(action.option_strings)]
     rows = "\n".join(f"| {_option(action)} | {_text(action.help or '')} |" for action in own)
-    return f"## {name}\n\n```text\n{command.help.strip()}\n```\n\n| option | meaning |\n|---|---|\n{rows}\n"
+    table = f"\n| option | meaning |\n|---|---|\n{rows}\n" if rows else ""
+    return f"## {name}\n\n```text\n{command.help.strip()}\n```\n{table}"
 
 
 def _actions(command: Any) -> list[Action]:
@@ -180,6 +181,11 @@ def api_page() -> str:
             *_public("get_job"),
             ("JobInfo", JobInfo),
             *_public("cancel", "retry_dead", "discard_dead", "pause", "resume"),
+        ],
+        "Schedules": [
+            *_public("schedule", "create_schedule", "update_schedule", "delete_schedule"),
+            *_public("enable_schedule", "disable_schedule", "run_schedule_now"),
+            *_public("get_schedule", "list_schedules", "preview_schedule"),
         ],
         "Retry policy": [*_public("RetryPolicy"), ("RetryWindow", RetryWindow)],
     }
