@@ -1,7 +1,7 @@
 """From a slot to the enqueueing of its job: 20 schedules of each second, one scheduler, then four.
 
-By the database's clock: when the statement that records the slots began. What a commit costs is in the first line of the
-output.
+By the database's clock: when the statement that records the slots began. What a commit costs is in the first line of
+the output.
 """
 
 from contextlib import ExitStack
