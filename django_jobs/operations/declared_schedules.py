@@ -64,7 +64,8 @@ def sync_schedules(*, decide: bool = False, forget: bool = True, dry_run: bool =
     ``decide``: this build's words count now, whatever other processes say. ``forget``: disable what no process has
     declared for WORDS_LAST; with ``decide``, whatever this build does not declare. ``dry_run``: only tell.
     """
-    alias, specs = get_settings().database, list(declared_schedules)
+    alias = get_settings().database
+    specs = sorted(declared_schedules, key=lambda spec: spec.name)  # in one order everywhere, against deadlocks
     with transaction.atomic(using=alias):
         known = Schedule.objects.using(alias).filter(pk__in=[spec.name for spec in specs]).annotate(now=Now())
         rows = {row.pk: row for row in known}
@@ -139,7 +140,7 @@ def _forget(names: list[str], *, decide: bool) -> list[Synced]:
     if not decide:
         left = left.filter(declared_at__lt=Now() - WORDS_LAST)
     results = []
-    for row in left:
+    for row in left.order_by("pk"):
         superseded = [*row.superseded, row.declaration][-MOST_SUPERSEDED:] if decide else row.superseded
         left.filter(pk=row.pk).update(
             declared_in_code=False,

@@ -247,6 +247,7 @@ def test_an_unknown_type_is_left_to_builds_that_know_it(neighbours):
     fire(aside=aside)
     assert fired() == neighbours
     assert (get("foreign").next_run_at, get("foreign").broken) == (before, "")
+    assert aside.reasons() == {}
     assert next_look(aside) > 0
 
 

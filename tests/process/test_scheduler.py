@@ -16,7 +16,7 @@ from django_jobs.models import Job, Schedule, ScheduleSlot, Worker
 from django_jobs.operations import declared_schedules as module
 from django_jobs.operations.declared_schedules import DeclaredSchedules
 from django_jobs.operations.schedule_spec import make_spec
-from tests.app.jobs import mark
+from tests.app.jobs import mark, mark_atomic
 from tests.process.command import WorkerCommand
 from tests.waiting import wait_for
 
@@ -27,8 +27,8 @@ SECOND = timedelta(seconds=1)
 def start_scheduler(tmp_path, committed_data):
     schedulers = []
 
-    def start_scheduler(wait=True):
-        scheduler = WorkerCommand(tmp_path, command="runjobscheduler")
+    def start_scheduler(wait=True, module="django"):
+        scheduler = WorkerCommand(tmp_path, command="runjobscheduler", module=module)
         schedulers.append(scheduler)
         return scheduler.wait_until_ready() if wait else scheduler
 
@@ -89,6 +89,23 @@ def assert_every_slot_once(names):
     jobs = Counter(Job.objects.values_list("payload__label", "run_at"))
     assert set(jobs.values()) == {1}
     assert set(jobs) == {(name, slot) for name, times in slots.items() for slot in times}
+
+
+def test_two_releases_side_by_side_fire_what_each_of_them_knows(start_scheduler):
+    create_schedule("old", type=mark, payload={"label": "old"}, every=SECOND, catch_up="all")
+    create_schedule("new", type=mark_atomic, payload={"label": "new"}, every=SECOND, catch_up="all")
+    start_scheduler(module="tests.process.old_release")
+    wait_for(lambda: fired().filter(schedule="old").count() >= 2, timeout=30)
+    assert not fired().filter(schedule="new").exists()
+    new = start_scheduler()
+    for name in ("new", "old"):
+        count = fired().filter(schedule=name).count()
+        wait_for(lambda name=name, count=count: fired().filter(schedule=name).count() >= count + 3, timeout=60)
+    new.end()
+    count = fired().filter(schedule="old").count()
+    wait_for(lambda: fired().filter(schedule="old").count() >= count + 2, timeout=60)
+    assert_every_slot_once(["old", "new"])
+    assert set(Schedule.objects.values_list("broken", flat=True)) == {""}
 
 
 def test_an_edit_is_seen_within_five_seconds(start_scheduler):
