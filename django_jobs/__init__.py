@@ -38,6 +38,11 @@ _HOMES = {
     "Cancel": ".exceptions",
     "Bury": ".exceptions",
     "RetryPolicy": ".retry",
+    "at_least": ".expectations",
+    "near_usual": ".expectations",
+    "alerts": ".operations.alerts",
+    "acknowledge_alert": ".operations.alerts",
+    "resolve_alert": ".operations.alerts",
 }
 
 __all__ = [
@@ -48,7 +53,10 @@ __all__ = [
     "RetryPolicy",
     "RunningJob",
     "Snooze",
+    "acknowledge_alert",
     "aenqueue",
+    "alerts",
+    "at_least",
     "cancel",
     "create_schedule",
     "delete_schedule",
@@ -61,8 +69,10 @@ __all__ = [
     "job",
     "job_context",
     "list_schedules",
+    "near_usual",
     "pause",
     "preview_schedule",
+    "resolve_alert",
     "resume",
     "retry_dead",
     "run_schedule_now",
@@ -74,7 +84,9 @@ if TYPE_CHECKING:
     from .context import job_context
     from .declaring import schedule
     from .exceptions import Bury, Cancel, Retry, Snooze
+    from .expectations import at_least, near_usual
     from .handle import job
+    from .operations.alerts import acknowledge_alert, alerts, resolve_alert
     from .operations.cancel import cancel
     from .operations.dead_letters import discard_dead, retry_dead
     from .operations.enqueue import EnqueuedJob, aenqueue, enqueue

@@ -12,6 +12,7 @@ DjangoJobsError
 ├── InvalidSchedule             a cron expression, a time zone, an interval or a policy is wrong
 ├── ScheduleNotFound            names the nearest schedule
 ├── JobNotFound                 no job, dead job or history row has this id
+├── AlertNotFound               no alert has this id
 ├── LeaseLost                   this run may no longer write; another may be running
 ├── RunTimedOut                 recorded for a run that overran its time-out
 ├── WorkerLost                  recorded for a run whose process went silent
@@ -80,6 +81,10 @@ class ScheduleNotFound(DjangoJobsError, LookupError):
 
 class JobNotFound(DjangoJobsError, LookupError):
     """No unfinished job, dead job or history row has this id."""
+
+
+class AlertNotFound(DjangoJobsError, LookupError):
+    """No alert has this id."""
 
 
 class LeaseLost(DjangoJobsError):

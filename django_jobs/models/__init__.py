@@ -1,5 +1,7 @@
 """The tables, one file each."""
 
+from .alert import Alert, AlertState, Severity
+from .bookmark import Bookmark
 from .dead_job import DeadJob, DeadReason
 from .effect import Effect
 from .envelope import JobStatus
@@ -7,12 +9,17 @@ from .history import FinalStatus, JobHistory
 from .idempotency_key import IdempotencyKey
 from .job import Job
 from .job_count import JobCount
+from .leadership import Leadership
 from .queue import Queue
 from .schedule import CatchUp, Overlap, Schedule, SetBy
 from .schedule_slot import ScheduleSlot, SlotOutcome
+from .type_record import TypeRecord
 from .worker import Worker
 
 __all__ = [
+    "Alert",
+    "AlertState",
+    "Bookmark",
     "CatchUp",
     "DeadJob",
     "DeadReason",
@@ -23,11 +30,14 @@ __all__ = [
     "JobCount",
     "JobHistory",
     "JobStatus",
+    "Leadership",
     "Overlap",
     "Queue",
     "Schedule",
     "ScheduleSlot",
     "SetBy",
+    "Severity",
     "SlotOutcome",
+    "TypeRecord",
     "Worker",
 ]
