@@ -66,14 +66,15 @@ class Settings(BaseModel):
         default=None, description="Pause between renewals. At most a third of LEASE, which is the default."
     )
     rescue_every: timedelta = Field(
-        default=timedelta(seconds=2), description="Pause between looks for leases that ran out."
+        default=timedelta(seconds=2),
+        description="Longest pause between looks for leases that ran out, of the process that looks for all.",
     )
     stage_every: timedelta = Field(
-        default=timedelta(seconds=1),
-        description="Longest pause between looks for scheduled jobs that are due.",
+        default=timedelta(seconds=2),
+        description="Longest pause between looks for scheduled jobs that are due, of the process that looks for all.",
     )
     poll_every: timedelta = Field(
-        default=timedelta(seconds=5), description="Safety poll of a sleeping worker that can be woken."
+        default=timedelta(seconds=30), description="Safety poll of a sleeping worker that can be woken."
     )
     poll_every_unproven: timedelta = Field(
         default=timedelta(seconds=1),

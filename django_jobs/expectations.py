@@ -6,10 +6,10 @@ In rows and requests an expectation is ``{"at_least": 1}`` or ``{"near_usual": 0
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
+from typing import Any, TypeGuard
 
 from .exceptions import ConfigurationError
 
@@ -73,7 +73,7 @@ def near_usual(share: float) -> NearUsual:
     return NearUsual(share)
 
 
-_KINDS = {"at_least": AtLeast, "near_usual": NearUsual}
+_KINDS: dict[str, Callable[[Any], Expectation]] = {"at_least": AtLeast, "near_usual": NearUsual}
 
 
 def parse_expectations(stored: object) -> dict[str, Expectation]:
@@ -113,7 +113,7 @@ def faults(
 def _fault(expectation: Expectation, name: str, metrics: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
     value, normal = metrics.get(name), usual.get(name)
     if not is_number(value):
-        return "was not reported" if value is None else f"is {value!r}, no number"
+        return "was not reported" if value is None else f"is {str(value)[:50]!r}, no number"
     return expectation.fault(value, normal if is_number(normal) else None)
 
 
@@ -127,5 +127,5 @@ def usual_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return {name: median(numbers) for name, numbers in values.items() if len(numbers) >= FEWEST_USUAL}
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

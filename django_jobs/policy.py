@@ -40,7 +40,7 @@ class JobType:
     on_lost: OnLost = "retry"
     aliases: tuple[str, ...] = field(default=())
     expect_success_within: timedelta | None = None
-    expect: Mapping[str, Expectation] = field(default_factory=dict)
+    expect: Mapping[str, Expectation] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         for name in (self.name, *self.aliases):
@@ -63,7 +63,8 @@ class JobType:
         if self.retry is not None and not _can_delay(self.retry):
             yield f"retry must be a RetryPolicy or a function of (attempt, error), not {self.retry!r}."
         if self.expect_success_within is not None and not _is_positive(self.expect_success_within):
-            yield f"expect_success_within must be seconds or a timedelta above zero, not {self.expect_success_within!r}."
+            shown = repr(self.expect_success_within)
+            yield f"expect_success_within must be seconds or a timedelta above zero, not {shown}."
         try:
             parse_expectations(self.expect)
         except ConfigurationError as error:

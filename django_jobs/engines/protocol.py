@@ -26,6 +26,10 @@ from django_jobs.outcomes import Outcome
 MAX_STAGED = 1000
 MAX_RESCUED = 500
 
+# The leadership's name, and the share of its lease below which it is renewed.
+MAINTENANCE = "maintenance"
+RENEW_BELOW = 0.75
+
 
 class EngineUnavailable(DjangoJobsError):
     """The database did not do it this time. Nothing is known to be wrong with the request."""
@@ -179,6 +183,23 @@ class Staging:
     next_due: timedelta | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What there is to do, as the leader of maintenance sees it. A process that does not lead learns only when it may
+    try again: ``free_in``.
+
+    ``next_due`` and ``next_slot``: time until the next scheduled job and the next look at a schedule, zero or less when
+    it is due, None when there is none. ``waiting``: queues with ready jobs although somebody is asleep.
+    """
+
+    leads: bool
+    free_in: timedelta = timedelta(0)
+    next_due: timedelta | None = None
+    next_slot: timedelta | None = None
+    lapsed: bool = False
+    waiting: frozenset[str] = frozenset()
+
+
 class Judge(Protocol):
     """Decides what becomes of a lost run."""
 
@@ -270,6 +291,16 @@ class Session(Protocol):
 
     def rescue(self, judge: Judge) -> Sequence[Outcome]:
         """Settle up to MAX_RESCUED lapsed leases as ``judge`` says; nothing before ``rescue_grace`` of contact."""
+        ...
+
+    def look(self, lease: timedelta) -> Look:
+        """Take or renew the leadership of maintenance for so long, unless another process has it; if this one leads,
+        look for what is to be done. Nothing is moved. Only work is saved: two leaders would do no harm.
+        """
+        ...
+
+    def resign(self) -> bool:
+        """Give the leadership up at once; False if this process did not have it."""
         ...
 
     def stage(self) -> Staging:

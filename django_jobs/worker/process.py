@@ -21,8 +21,7 @@ from django_jobs.ids import uuid7
 from django_jobs.logs import get_logger
 from django_jobs.maintenance.counts import Counts
 from django_jobs.maintenance.reporter import Reporter
-from django_jobs.maintenance.service import Maintenance, Service
-from django_jobs.maintenance.services import standard_services
+from django_jobs.maintenance.upkeep import Upkeep
 from django_jobs.models import Worker
 
 from .busy import BusyRows
@@ -69,6 +68,7 @@ class WorkerProcess:
         self._ending = threading.Event()
         self._groups = [Slots(queues, size) for queues, size in options.groups]
         self._session = open_session(self._engine_config())
+        self._upkeep = self._maintenance()
         executor = Executor(self._session.clock.milliseconds, lambda: self._ending.wait(1.0))
         self._dispatcher = Dispatcher(executor)
         self.loop = Loop(
@@ -81,6 +81,7 @@ class WorkerProcess:
             poke=self._poke,
             busy_rows=BusyRows(self._session, settings.lease),
             overruns=Overruns(self._dispatcher.tasks, settings.timeout_grace),
+            hasten=self._upkeep.hasten,
             drain=options.drain,
             shutdown_timeout=(
                 settings.shutdown_timeout if options.shutdown_timeout is None else options.shutdown_timeout
@@ -104,9 +105,8 @@ class WorkerProcess:
 
     def _serve(self) -> None:
         renewer = Renewer(lambda: open_session(self._engine_config()), self.held, self.settings.renewal_pause)
-        maintenance = self._maintenance()
         renewer.start()
-        maintenance.start()
+        self._upkeep.start()
         logger.info("%s.", self.describe())
         try:
             self.loop.run()
@@ -114,7 +114,7 @@ class WorkerProcess:
             self._ending.set()
             patience = HASTE_SECONDS if self.loop.left_behind else PATIENCE_SECONDS
             renewer.stop(patience)
-            maintenance.stop(patience)
+            self._upkeep.stop(patience)
             self._dispatcher.close(0 if self.loop.left_behind else 1.0)
             self._session.close()
 
@@ -132,11 +132,15 @@ class WorkerProcess:
         served = ", ".join(f"{'+'.join(group.queues)} ({group.size} slots)" for group in self._groups)
         return f"Worker {self.id} serves {served}"
 
-    def _maintenance(self) -> Maintenance:
-        services: list[Service] = [Reporter(self._row(), self.settings.database, self.held.__len__, self.counts)]
-        if self.options.maintenance:
-            services += standard_services(self.settings, lost, self._poke.poke)
-        return Maintenance(lambda: open_session(self._engine_config()), services)
+    def _maintenance(self) -> Upkeep:
+        return Upkeep(
+            self.settings,
+            lambda: open_session(self._engine_config()),
+            own=[Reporter(self._row(), self.settings.database, self.held.__len__, self.counts)],
+            judge=lost,
+            poke=self._poke.poke,
+            shared=self.options.maintenance,
+        )
 
     def _row(self) -> Worker:
         return Worker(
