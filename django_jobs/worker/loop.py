@@ -42,6 +42,7 @@ MOST_OUTCOMES = 1000
 STALE_SECONDS = 1.0
 SHORT_POLL = 0.1
 WAKE_NEXT_SECONDS = 0.1
+RESIGNING_SECONDS = 0.5
 SURPLUS_DELAY = timedelta(seconds=1)
 
 
@@ -142,9 +143,9 @@ class Loop:
         self._plan(claims, tick)
 
     def _ask_who_leads(self, *, found: bool) -> None:
-        """Woken for nothing: so does a leader that resigns."""
+        """Woken for nothing: so does a leader that stops, first when it leaves the sleepers, then when it resigns."""
         if self._woken and not found:
-            self._hasten("lookout", 0.0)
+            self._hasten("lookout", RESIGNING_SECONDS)
         self._woken = False
 
     def _gather(self) -> list[Outcome]:
