@@ -21,6 +21,7 @@ from .retry import RetryPolicy
 
 SETTING = "DJANGO_JOBS"
 ABOVE_ZERO = ("timeout", "rescue_every", "stage_every", "poll_every", "poll_every_unproven")
+RETENTIONS = ("history_retention", "dead_retention", "count_retention", "slot_retention", "alert_retention")
 NOT_NEGATIVE = ("timeout_grace", "idempotency_retention", "unknown_patience", "shutdown_timeout")
 
 
@@ -89,6 +90,23 @@ class Settings(BaseModel):
         default=timedelta(seconds=30), description="How long a stopping worker waits for its running jobs."
     )
 
+    history_retention: timedelta | None = Field(
+        default=timedelta(days=30), description="How long finished jobs are kept, in whole days. None: for ever."
+    )
+    dead_retention: timedelta | None = Field(
+        default=None,
+        description="After how long a dead job is given up: a history row, discarded. None: kept until somebody acts.",
+    )
+    count_retention: timedelta | None = Field(
+        default=timedelta(days=90), description="How long the counts of ended runs are kept. None: for ever."
+    )
+    slot_retention: timedelta | None = Field(
+        default=timedelta(days=90), description="How long the slots of schedules are kept. None: for ever."
+    )
+    alert_retention: timedelta | None = Field(
+        default=timedelta(days=90), description="How long resolved alerts are kept. None: for ever."
+    )
+
     @field_validator("retry", mode="before")
     @classmethod
     def _retry_from_dict(cls, value: object) -> object:
@@ -125,6 +143,9 @@ class Settings(BaseModel):
                 f"LEASE ({self.lease}): a worker that looks less often cannot tell a server that stood still from a "
                 "dead worker"
             )
+        for name in RETENTIONS:
+            if (kept := getattr(self, name)) is not None and kept < timedelta(days=1):
+                raise ValueError(f"{name.upper()} must be at least a day, or None to keep everything")
         for name in ABOVE_ZERO:
             if (value := getattr(self, name)) is not None and value <= timedelta(0):
                 raise ValueError(f"{name.upper()} must be above zero")

@@ -263,6 +263,21 @@ class Statements(Protocol):
         """Make what history needs to take these days; returns how many partitions are new."""
         ...
 
+    def prune_history(self, connection: BaseDatabaseWrapper, before: date, limit: int) -> int:
+        """Remove a bounded part of the history of days before this one: a partition, or up to ``limit`` rows. Returns
+        how many of these; 0 when nothing is left. Outside transactions. Raises OperationalError when locks stand in the
+        way.
+        """
+        ...
+
+    def freeze_history(self, connection: BaseDatabaseWrapper, before: date) -> int:
+        """Have the history of days before this one settled for good; returns how many partitions were new to it."""
+        ...
+
+    def server_time(self, connection: BaseDatabaseWrapper) -> datetime:
+        """The database's time."""
+        ...
+
 
 class Session(Protocol):
     """One thread's own connection to the jobs database.

@@ -21,7 +21,7 @@ from .stager import SHORTEST
 logger = get_logger("django_jobs.maintenance")
 
 SHORTEST_LEASE, LONGEST_LEASE = timedelta(seconds=1), timedelta(seconds=10)
-LONGEST_JITTER = 0.3
+LONGEST_JITTER = 0.5
 
 Hasten = Callable[[str, float], None]
 

@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
-from django.db.models import F
 from django.utils import timezone
 
 from django_jobs.models import Leadership, Schedule

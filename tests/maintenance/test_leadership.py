@@ -82,7 +82,7 @@ def test_one_sleeper_of_each_queue_with_waiting_jobs_is_woken(lookout):
 
 def test_a_follower_asks_again_when_the_leaders_lease_ends(lookout):
     lookout.run_once(LookingSession(Look(leads=False, free_in=7 * SECOND)))
-    assert 7 * SECOND <= lookout.pause <= 10 * SECOND
+    assert 7 * SECOND <= lookout.pause <= 12 * SECOND
     assert not lookout.leads()
 
 
@@ -98,7 +98,7 @@ def test_the_leaderships_lease_leaves_time_for_contact_before_the_jobs_of_a_dead
     for lease in (6, 60, 600):
         lookout = Lookout(SECOND, lease * SECOND, (), lambda name, seconds: None)
         grace = lease * SECOND / 3
-        assert lookout._lease * 1.3 + grace < lease * SECOND * 2 / 3
+        assert lookout._lease * 1.5 + grace < lease * SECOND * 2 / 3
         assert lookout._lease <= LONGEST_LEASE
 
 

@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_jobs.engines.protocol import BulkPlaced, BulkRow, KeyHolder, NewJob, NoPartition, Placed
+from django_jobs.models.old_partitions import drop_oldest, freeze_closed
 from django_jobs.models.partitions import add_partitions
 
 from .connecting import lacks_partition
@@ -108,6 +109,17 @@ class PostgresqlStatements:
     def add_partitions(self, connection: BaseDatabaseWrapper, days: Iterable[date]) -> int:
         with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
             return add_partitions(cursor, days)
+
+    def prune_history(self, connection: BaseDatabaseWrapper, before: date, limit: int) -> int:
+        with connection.cursor() as cursor:
+            return 1 if drop_oldest(cursor, before) else 0
+
+    def freeze_history(self, connection: BaseDatabaseWrapper, before: date) -> int:
+        with connection.cursor() as cursor:
+            return freeze_closed(cursor, before)
+
+    def server_time(self, connection: BaseDatabaseWrapper) -> datetime:
+        return _server_time(connection)
 
 
 def _chunks(rows: Iterable[BulkRow]) -> Iterator[list[BulkRow]]:
