@@ -76,6 +76,11 @@ def uuid7_range(day: date) -> tuple[UUID, UUID]:
     return _lowest(_millisecond(start)), _lowest(_millisecond(start) + 86_400_000)
 
 
+def lowest_uuid7(instant: datetime) -> UUID:
+    """The lowest id of this instant's millisecond: what was made from then on is not below. ValueError if naive."""
+    return _lowest(_millisecond(instant))
+
+
 def instant_of(id: UUID) -> datetime:
     """The instant a UUIDv7 carries, in UTC, to the millisecond. ValueError for any other UUID."""
     milliseconds = id.int >> 80

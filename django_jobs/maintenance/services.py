@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from django_jobs.conf import Settings
 
+from .notifiers import notifier
+from .notifying import Notifying
+from .observer import Observer
 from .partitioner import Partitioner
 from .pruner import Pruner
 from .service import Service
+from .watcher import Watcher
 
 
 def slow_services(settings: Settings) -> list[Service]:
     return [
         Partitioner(settings.database),
         Pruner(settings),
+        Observer(settings),
+        Watcher(settings, Notifying(settings.database, [notifier(entry) for entry in settings.notifiers])),
     ]

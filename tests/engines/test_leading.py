@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from django.db.models import F
 from django.utils import timezone
 
 from django_jobs.models import Leadership, Schedule

@@ -36,9 +36,7 @@ def roll_up_all(level):
 
 
 def sums():
-    return list(
-        JobCount.objects.order_by("outcome").values_list("outcome").annotate(Sum("count"), ms=Sum("total_ms"))
-    )
+    return list(JobCount.objects.order_by("outcome").values_list("outcome").annotate(Sum("count"), ms=Sum("total_ms")))
 
 
 def test_the_processes_of_a_minute_become_one_row_an_hour_later():
