@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from .expectations import Expectation
 from .handle import JobHandle
 from .operations.declared_schedules import declared_schedules
 from .operations.schedule_spec import make_spec
@@ -33,7 +34,7 @@ def schedule(
     overlap: Literal["allow", "skip"] = "allow",
     enabled: bool = True,
     expect_success_within: timedelta | None = None,
-    expect: Mapping[str, Mapping[str, float]] | None = None,
+    expect: Mapping[str, Expectation | Mapping[str, float]] | None = None,
 ) -> None:
     """Declare that jobs of ``type`` are enqueued at the times of ``cron`` or ``every``. Call it in ``jobs.py``.
 

@@ -79,6 +79,6 @@ def _turns(look: Look) -> Iterable[str]:
     if look.next_due is not None and look.next_due <= timedelta(0):
         yield "stager"
     if look.next_slot is not None and look.next_slot <= timedelta(0):
-        yield "scheduler"
+        yield "firing"
     if look.lapsed:
         yield "rescuer"

@@ -40,8 +40,8 @@ class Upkeep:
             lookout = Lookout(look_every, settings.lease, settings.queues, self.hasten)
             aside = SetAside()
             # Own services last of those that use the thread's connection: they close it.
-            prompt = [Firing(aside, lookout.leads), Declarer(), *own, lookout]
-            prompt += [Stager(settings.stage_every, poke), Rescuer(judge)]
+            stager, rescuer = Stager(settings.stage_every, poke), Rescuer(judge)
+            prompt: list[Service] = [Firing(aside, lookout.leads), Declarer(), *own, lookout, stager, rescuer]
             slow = slow_services(settings)
             self._threads = [
                 Maintenance(open_session, prompt, leading=[Mender(aside)], leads=lookout.leads),

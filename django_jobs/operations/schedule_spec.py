@@ -14,7 +14,8 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from django_jobs import cron as cron_rules
 from django_jobs.conf import did_you_mean, get_settings
-from django_jobs.exceptions import EnqueueError, InvalidSchedule
+from django_jobs.exceptions import ConfigurationError, EnqueueError, InvalidSchedule
+from django_jobs.expectations import Expectation, parse_expectations
 from django_jobs.models import CatchUp, Overlap
 from django_jobs.policy import MAX_NAME, JobType, is_name
 from django_jobs.registry import registry
@@ -22,7 +23,6 @@ from django_jobs.registry import registry
 from .options import LONGEST, Options
 
 MOST_CAUGHT_UP = 1000
-EXPECTATIONS = ("at_least", "near_usual")
 KINDS: tuple[tuple[str, type, str], ...] = (
     ("type", str, "a handler made by @job, or the name of a job type"),
     ("payload", Mapping, "a dict of field names to values"),
@@ -30,7 +30,6 @@ KINDS: tuple[tuple[str, type, str], ...] = (
     ("jitter", timedelta, "a timedelta"),
     ("enabled", bool, "True or False"),
 )
-EXAMPLE = '{"rows_processed": {"at_least": 1}}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +58,7 @@ class ScheduleSpec:
     overlap: str = Overlap.ALLOW.value
     enabled: bool = True
     expect_success_within: timedelta | None = None
-    expect: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    expect: Mapping[str, Expectation | Mapping[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for fault in self._faults():
@@ -113,7 +112,8 @@ class ScheduleSpec:
         encoded = job_type.signature.encode(self.payload, limit=get_settings().max_payload_bytes)
         values = {name: getattr(self, name) for name in SPEC_FIELDS if name != "name"}
         values |= {"type": job_type.name, "payload": json.loads(encoded)}
-        return values | {"expect": {metric: dict(expectation) for metric, expectation in self.expect.items()}}
+        expected = parse_expectations(self.expect)
+        return values | {"expect": {metric: expectation.as_json() for metric, expectation in expected.items()}}
 
     def fingerprint(self) -> str:
         """The same for the same words. Raises as ``columns`` does."""
@@ -161,19 +161,10 @@ def timing_fault(cron: str, every: timedelta | None, timezone: str) -> str:
 def _expectation_faults(within: object, expect: object) -> Iterator[str]:
     if within is not None and not _is_duration(within, timedelta(seconds=1)):
         yield f"expect_success_within must be a timedelta of 1 second or more, not {within!r}."
-    if not isinstance(expect, Mapping):
-        yield f"expect must be a dict of metrics to expectations, such as {EXAMPLE}, not {expect!r}."
-        return
-    for metric, expectation in expect.items():
-        if not isinstance(metric, str) or not isinstance(expectation, Mapping) or not expectation:
-            yield f"expect must be as in {EXAMPLE}, not {expect!r}."
-            return
-        for word, value in expectation.items():
-            if word not in EXPECTATIONS:
-                known = ", ".join(EXPECTATIONS)
-                yield f"expect[{metric!r}] knows no {word!r}.{did_you_mean(word, EXPECTATIONS)} Known: {known}."
-            elif not isinstance(value, int | float) or isinstance(value, bool):
-                yield f"expect[{metric!r}][{word!r}] must be a number, not {value!r}."
+    try:
+        parse_expectations(expect)
+    except ConfigurationError as error:
+        yield str(error)
 
 
 def encode_stored(job_type: JobType, payload: Mapping[str, Any]) -> bytes:
