@@ -18,6 +18,7 @@ import django_jobs
 from django_jobs import exceptions
 from django_jobs.conf import Settings
 from django_jobs.handle import JobHandle
+from django_jobs.maintenance.notifiers import AlertEvent
 from django_jobs.management import commands
 from django_jobs.operations.lookup import JobInfo
 from django_jobs.retry import RetryPolicy, RetryWindow
@@ -186,6 +187,9 @@ def api_page() -> str:
             *_public("schedule", "create_schedule", "update_schedule", "delete_schedule"),
             *_public("enable_schedule", "disable_schedule", "run_schedule_now"),
             *_public("get_schedule", "list_schedules", "preview_schedule"),
+        "Silence and alerts": [
+            *_public("at_least", "near_usual", "alerts", "acknowledge_alert", "resolve_alert"),
+            ("AlertEvent", AlertEvent),
         ],
         "Retry policy": [*_public("RetryPolicy"), ("RetryWindow", RetryWindow)],
     }
