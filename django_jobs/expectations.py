@@ -79,7 +79,7 @@ _KINDS: dict[str, Callable[[Any], Expectation]] = {"at_least": AtLeast, "near_us
 def parse_expectations(stored: object) -> dict[str, Expectation]:
     """From their form in rows and requests. Raises ConfigurationError that names the entry."""
     if not isinstance(stored, Mapping):
-        raise ConfigurationError(f"expect must be an object of names and expectations, not {stored!r}.")
+        raise ConfigurationError(f"expect must be a dict of names and expectations, not {stored!r}.")
     return {_name(name): _parsed(name, value) for name, value in stored.items()}
 
 

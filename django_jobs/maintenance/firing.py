@@ -13,15 +13,15 @@ from django_jobs.operations.firing import SetAside, fire_due, next_look
 
 SHORTEST = timedelta(milliseconds=2)
 CONTENDED = timedelta(milliseconds=50)
-LONGEST = timedelta(seconds=5)
-LONGEST_OF_FOLLOWERS = timedelta(seconds=30)
+LONGEST = timedelta(seconds=30)
+AFTER_FAILURE = timedelta(seconds=1)
 FOLLOW_AFTER_SECONDS = 1.0
 
 
 class Firing:
-    """One query tells when the next schedule is due; edits are seen within LONGEST. A batch a turn, so that other
-    services have theirs. The leader fires on time; the others come a little later, for schedules whose type the leader
-    does not know, and in case there is none.
+    """One query tells when the next schedule is due. A batch a turn, so that other services have theirs. The leader
+    fires on time, and the lookout hastens it when an edit brought a slot forward; the others come a little later, for
+    schedules whose type the leader does not know, and in case there is none.
     """
 
     name = "firing"
@@ -35,16 +35,16 @@ class Firing:
         try:
             return self._fire_if_due()
         except Exception:
-            self.pause = LONGEST / 5
+            self.pause = AFTER_FAILURE
             connections[get_settings().database].close()
             raise
 
     def _fire_if_due(self) -> int:
         seconds = next_look(self._aside)
-        longest, late = (LONGEST, 0.0) if self._leads() else (LONGEST_OF_FOLLOWERS, FOLLOW_AFTER_SECONDS)
-        wait = longest if seconds is None else timedelta(seconds=seconds + late)
+        late = 0.0 if self._leads() else FOLLOW_AFTER_SECONDS
+        wait = LONGEST if seconds is None else timedelta(seconds=seconds + late)
         if wait > timedelta(0):
-            self.pause = min(max(wait, SHORTEST), longest)
+            self.pause = min(max(wait, SHORTEST), LONGEST)
             return 0
         count = fire_due(self._aside)
         # Nothing, although something was due: another scheduler has it locked.

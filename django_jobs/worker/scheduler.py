@@ -1,4 +1,4 @@
-"""A process that runs maintenance and no jobs: fires schedules, stages, rescues, makes partitions."""
+"""A process that runs maintenance and no jobs: fires schedules, stages, rescues, keeps the tables in order, watches."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from django_jobs.ids import uuid7
 from django_jobs.logs import get_logger
 from django_jobs.maintenance.counts import Counts
 from django_jobs.maintenance.reporter import Reporter
-from django_jobs.maintenance.service import Maintenance
-from django_jobs.maintenance.services import standard_services
+from django_jobs.maintenance.upkeep import Upkeep
 from django_jobs.models import Worker
 
 from .endings import lost
@@ -41,13 +40,12 @@ class SchedulerProcess:
     def run(self) -> None:
         config = EngineConfig(alias=self.settings.database, worker=self.id, lease=self.settings.lease)
         reporter = Reporter(self._row(), self.settings.database, lambda: 0, Counts())
-        services = standard_services(self.settings, lost, lambda: None)
-        maintenance = Maintenance(lambda: open_session(config), [reporter, *services])
+        upkeep = Upkeep(self.settings, lambda: open_session(config), own=[reporter], judge=lost, poke=lambda: None)
         with stop_on_signals(self.stop):
             logger.info("Scheduler %s.", self.id)
-            maintenance.start()
+            upkeep.start()
             self._stopped.wait()
-            maintenance.stop(PATIENCE_SECONDS)
+            upkeep.stop(PATIENCE_SECONDS)
 
     def _row(self) -> Worker:
         return Worker(id=self.id, host=socket.gethostname(), pid=os.getpid(), queues=[], version=__version__)

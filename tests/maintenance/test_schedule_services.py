@@ -41,11 +41,10 @@ def next_look(monkeypatch):
         (0.0001, SHORTEST),
     ],
 )
-def test_it_comes_again_when_the_next_slot_is_due_and_soon_enough_to_see_edits(firing, next_look, seconds, pause):
+def test_it_comes_again_when_the_next_slot_is_due(firing, next_look, seconds, pause):
     next_look(seconds)
     assert firing.run_once(None) == 0
     assert firing.pause == pause
-    assert timedelta(seconds=5) >= LONGEST
 
 
 def test_it_fires_and_comes_again_at_once(firing):
