@@ -20,7 +20,7 @@ from .stager import SHORTEST
 
 logger = get_logger("django_jobs.maintenance")
 
-SHORTEST_LEASE, LONGEST_LEASE = timedelta(seconds=1), timedelta(seconds=10)
+SHORTEST_LEASE, LONGEST_LEASE = timedelta(seconds=1), timedelta(seconds=12)
 LONGEST_JITTER = 0.5
 
 Hasten = Callable[[str, float], None]
@@ -34,7 +34,7 @@ class Lookout:
     def __init__(self, every: timedelta, job_lease: timedelta, queues: Iterable[str], hasten: Hasten) -> None:
         self._every = every
         # Well below the jobs' lease: when a dead leader's jobs lapse, the new one has had contact for long enough.
-        self._lease = min(max(job_lease / 6, SHORTEST_LEASE), LONGEST_LEASE)
+        self._lease = min(max(job_lease / 5, SHORTEST_LEASE), LONGEST_LEASE)
         self._queues = tuple(queues)
         self._hasten = hasten
         self._leads_until = 0.0

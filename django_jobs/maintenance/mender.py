@@ -11,7 +11,7 @@ from django_jobs.operations.mending import mend
 
 class Mender:
     name = "mender"
-    pause = timedelta(seconds=10)
+    pause = timedelta(seconds=30)
 
     def __init__(self, aside: SetAside) -> None:
         self._aside = aside
