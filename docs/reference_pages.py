@@ -187,6 +187,7 @@ def api_page() -> str:
             *_public("schedule", "create_schedule", "update_schedule", "delete_schedule"),
             *_public("enable_schedule", "disable_schedule", "run_schedule_now"),
             *_public("get_schedule", "list_schedules", "preview_schedule"),
+        ],
         "Silence and alerts": [
             *_public("at_least", "near_usual", "alerts", "acknowledge_alert", "resolve_alert"),
             ("AlertEvent", AlertEvent),
