@@ -33,6 +33,20 @@ _HOMES = {
     "preview_schedule": ".operations.schedules",
     "run_schedule_now": ".operations.schedules",
     "update_schedule": ".operations.schedules",
+    "Actor": ".operations.audit",
+    "DeadFilter": ".operations.dead_filter",
+    "retry_changed": ".operations.dead_letters",
+    "dead_groups": ".operations.dead_groups",
+    "dead_group": ".operations.dead_groups",
+    "dead_count": ".operations.dead_groups",
+    "preview_bulk": ".operations.bulk",
+    "start_bulk": ".operations.bulk",
+    "get_bulk": ".operations.bulk",
+    "confirm_bulk": ".operations.bulk",
+    "abort_bulk": ".operations.bulk",
+    "explain": ".operations.explain",
+    "run_now": ".operations.urgency",
+    "change_priority": ".operations.urgency",
     "Retry": ".exceptions",
     "Snooze": ".exceptions",
     "Cancel": ".exceptions",
@@ -46,24 +60,34 @@ _HOMES = {
 }
 
 __all__ = [
+    "Actor",
     "Bury",
     "Cancel",
+    "DeadFilter",
     "EnqueuedJob",
     "Retry",
     "RetryPolicy",
     "RunningJob",
     "Snooze",
+    "abort_bulk",
     "acknowledge_alert",
     "aenqueue",
     "alerts",
     "at_least",
     "cancel",
+    "change_priority",
+    "confirm_bulk",
     "create_schedule",
+    "dead_count",
+    "dead_group",
+    "dead_groups",
     "delete_schedule",
     "disable_schedule",
     "discard_dead",
     "enable_schedule",
     "enqueue",
+    "explain",
+    "get_bulk",
     "get_job",
     "get_schedule",
     "job",
@@ -71,12 +95,16 @@ __all__ = [
     "list_schedules",
     "near_usual",
     "pause",
+    "preview_bulk",
     "preview_schedule",
     "resolve_alert",
     "resume",
+    "retry_changed",
     "retry_dead",
+    "run_now",
     "run_schedule_now",
     "schedule",
+    "start_bulk",
     "update_schedule",
 ]
 
@@ -87,9 +115,14 @@ if TYPE_CHECKING:
     from .expectations import at_least, near_usual
     from .handle import job
     from .operations.alerts import acknowledge_alert, alerts, resolve_alert
+    from .operations.audit import Actor
+    from .operations.bulk import abort_bulk, confirm_bulk, get_bulk, preview_bulk, start_bulk
     from .operations.cancel import cancel
-    from .operations.dead_letters import discard_dead, retry_dead
+    from .operations.dead_filter import DeadFilter
+    from .operations.dead_groups import dead_count, dead_group, dead_groups
+    from .operations.dead_letters import discard_dead, retry_changed, retry_dead
     from .operations.enqueue import EnqueuedJob, aenqueue, enqueue
+    from .operations.explain import explain
     from .operations.lookup import get_job
     from .operations.queues import pause, resume
     from .operations.schedules import (
@@ -103,6 +136,7 @@ if TYPE_CHECKING:
         run_schedule_now,
         update_schedule,
     )
+    from .operations.urgency import change_priority, run_now
     from .retry import RetryPolicy
     from .worker.running import RunningJob
 

@@ -71,6 +71,28 @@ def check_aliases(settings: Settings) -> Iterable[CheckMessage]:
 
 @register(TAG)
 @_with_settings
+def check_autocommit(settings: Settings) -> Iterable[CheckMessage]:
+    for alias, database in connections.settings.items():
+        if database.get("AUTOCOMMIT", True):
+            continue
+        hint = f"Remove AUTOCOMMIT from DATABASES[{alias!r}]."
+        if alias == settings.database:
+            yield Error(
+                f"Jobs are kept in {alias!r}, which has AUTOCOMMIT False: Django's atomic() commits nothing there.",
+                hint=hint,
+                id="django_jobs.E009",
+            )
+        else:
+            yield Caution(
+                f"Database alias {alias!r} has AUTOCOMMIT False: a run that has only read from it and does not commit "
+                "has left a transaction open, and fails.",
+                hint=hint,
+                id="django_jobs.W004",
+            )
+
+
+@register(TAG)
+@_with_settings
 def check_backend(settings: Settings) -> Iterable[CheckMessage]:
     connection = _connection(settings)
     if isinstance(connection, ImproperlyConfigured):

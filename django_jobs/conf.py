@@ -18,6 +18,7 @@ from django.core.signals import setting_changed
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from .exceptions import ConfigurationError, UnknownQueue
+from .redaction import DEFAULT_NAMES
 from .retry import RetryPolicy
 
 SETTING = "DJANGO_JOBS"
@@ -112,6 +113,16 @@ class Settings(BaseModel):
     )
     shutdown_timeout: timedelta = Field(
         default=timedelta(seconds=30), description="How long a stopping worker waits for its running jobs."
+    )
+    release: str = Field(
+        default="",
+        max_length=200,
+        description="Label of the deployed release, such as a commit: tells which dead groups are new in it.",
+    )
+    redact: tuple[str, ...] = Field(
+        default=DEFAULT_NAMES,
+        description="Names of payload fields whose values people see only with the permission to reveal them: "
+        "`card` hides `card`, `card_number` and `clientCard`, not `discard`.",
     )
 
     history_retention: timedelta | None = Field(

@@ -13,6 +13,7 @@ DjangoJobsError
 ├── ScheduleNotFound            names the nearest schedule
 ├── JobNotFound                 no job, dead job or history row has this id
 ├── AlertNotFound               no alert has this id
+├── BulkNotFound                no bulk operation has this id
 ├── LeaseLost                   this run may no longer write; another may be running
 ├── RunTimedOut                 recorded for a run that overran its time-out
 ├── WorkerLost                  recorded for a run whose process went silent
@@ -85,6 +86,10 @@ class JobNotFound(DjangoJobsError, LookupError):
 
 class AlertNotFound(DjangoJobsError, LookupError):
     """No alert has this id."""
+
+
+class BulkNotFound(DjangoJobsError, LookupError):
+    """No bulk operation has this id."""
 
 
 class LeaseLost(DjangoJobsError):

@@ -82,8 +82,9 @@ def job(
     ``timeout``: of one run, timedelta or seconds. ``retry``: a RetryPolicy, or a function of (attempt, error)
     that returns a timedelta. ``atomic``: the handler's writes to the jobs database and the job's completion
     commit together. ``on_lost``: what happens when the worker vanishes in mid-run. ``aliases``: former names,
-    still taken. ``expect_success_within``, ``expect`` (number given to ``run.report()`` to ``at_least(…)`` or
-    ``near_usual(…)``): an alert says when it is not so. Raises ConfigurationError, at import time.
+    the oldest first: their jobs are still taken, and idempotency keys remember the oldest. ``expect_success_within``,
+    ``expect`` (number given to ``run.report()`` to ``at_least(…)`` or ``near_usual(…)``): an alert says when it is not
+    so. Raises ConfigurationError, at import time.
     """
     if not isinstance(name, str):
         raise ConfigurationError('Give the job type a name: write @job("send_invoice") above the handler.')

@@ -81,14 +81,6 @@ def lowest_uuid7(instant: datetime) -> UUID:
     return _lowest(_millisecond(instant))
 
 
-def instant_of(id: UUID) -> datetime:
-    """The instant a UUIDv7 carries, in UTC, to the millisecond. ValueError for any other UUID."""
-    milliseconds = id.int >> 80
-    if id.version != 7 or milliseconds > _LAST_MILLISECOND:
-        raise ValueError(f"{id} is not a UUIDv7.")
-    return _EPOCH + timedelta(milliseconds=milliseconds)
-
-
 def _millisecond(instant: datetime) -> int:
     if instant.tzinfo is None:
         raise ValueError("An id needs an aware instant.")

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any, Literal
 from uuid import UUID
 
 from .failure import Failure
 
-BuriedReason = Literal[
-    "exhausted", "buried_by_handler", "worker_lost", "timeout", "no_handler", "bad_payload", "unrecordable"
-]
+
+class DeadReason(StrEnum):
+    EXHAUSTED = "exhausted"
+    BURIED_BY_HANDLER = "buried_by_handler"
+    WORKER_LOST = "worker_lost"
+    TIMEOUT = "timeout"
+    NO_HANDLER = "no_handler"
+    BAD_PAYLOAD = "bad_payload"
+    UNRECORDABLE = "unrecordable"
+
 
 Why = Literal["failed", "snoozed", "handed_back", "untaken", "lost"]
 
@@ -60,7 +68,7 @@ class Buried:
 
     job_id: UUID
     token: int
-    reason: BuriedReason
+    reason: DeadReason
     failure: Failure
     fingerprint: str
     duration_ms: int = 0

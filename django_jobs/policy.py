@@ -78,6 +78,11 @@ class JobType:
             )
 
     @property
+    def first_name(self) -> str:
+        """What idempotency keys remember: renaming a type must not turn repeats into conflicts."""
+        return self.aliases[0] if self.aliases else self.name
+
+    @property
     def is_async(self) -> bool:
         return self.signature.is_async
 

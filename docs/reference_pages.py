@@ -20,6 +20,9 @@ from django_jobs.conf import Settings
 from django_jobs.handle import JobHandle
 from django_jobs.maintenance.notifiers import AlertEvent
 from django_jobs.management import commands
+from django_jobs.operations.bulk import BulkInfo, BulkPreview
+from django_jobs.operations.dead_groups import DeadGroupDetail, DeadGroupInfo, DeadGroupPage
+from django_jobs.operations.explain import Reason
 from django_jobs.operations.lookup import JobInfo
 from django_jobs.retry import RetryPolicy, RetryWindow
 
@@ -191,6 +194,19 @@ def api_page() -> str:
         "Silence and alerts": [
             *_public("at_least", "near_usual", "alerts", "acknowledge_alert", "resolve_alert"),
             ("AlertEvent", AlertEvent),
+        ],
+        "Triage": [
+            *_public("dead_groups"),
+            ("DeadGroupPage", DeadGroupPage),
+            ("DeadGroupInfo", DeadGroupInfo),
+            *_public("dead_group"),
+            ("DeadGroupDetail", DeadGroupDetail),
+            *_public("dead_count", "DeadFilter", "Actor", "preview_bulk"),
+            ("BulkPreview", BulkPreview),
+            *_public("start_bulk", "get_bulk", "confirm_bulk", "abort_bulk"),
+            ("BulkInfo", BulkInfo),
+            *_public("retry_changed", "run_now", "change_priority", "explain"),
+            ("Reason", Reason),
         ],
         "Retry policy": [*_public("RetryPolicy"), ("RetryWindow", RetryWindow)],
     }

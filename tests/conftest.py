@@ -1,11 +1,28 @@
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
 from tests.postgres_server import running_servers
 from tests.processes import children_of
 from tests.waiting import wait_for
+
+HERE = Path(__file__).parent
+COMMITTING = {HERE / name for name in ("engines", "maintenance", "process", "worker")}
+APPS = ["django_jobs", "tests.app"]
+
+
+def pytest_collection_modifyitems(items):
+    """After a test that commits, empty the tables of these apps only: to make the content types and permissions anew
+    each time takes longer than most tests.
+    """
+    for item in items:
+        if item.path.parent in COMMITTING:
+            marker = item.get_closest_marker("django_db")
+            arguments = {"available_apps": APPS} | (marker.kwargs if marker else {})
+            if arguments.get("transaction") or "transactional_db" in item.fixturenames:
+                item.add_marker(pytest.mark.django_db(**arguments), append=False)
 
 
 @pytest.fixture(autouse=True)

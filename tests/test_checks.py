@@ -69,6 +69,14 @@ def test_an_unknown_harmless_alias_names_the_nearest(django_jobs):
     assert "Did you mean 'other'" in found()["django_jobs.W003"].msg
 
 
+@pytest.mark.parametrize(("alias", "id"), [("default", "django_jobs.E009"), ("other", "django_jobs.W004")])
+def test_a_database_without_autocommit_is_reported(monkeypatch, alias, id):
+    monkeypatch.setitem(connections.settings[alias], "AUTOCOMMIT", False)
+    message = found()[id]
+    assert f"{alias!r}" in message.msg
+    assert "Remove AUTOCOMMIT" in message.hint
+
+
 def test_an_unsupported_vendor_is_an_error(monkeypatch):
     monkeypatch.setattr(connection, "vendor", "mysql", raising=False)
     message = found()["django_jobs.E002"]

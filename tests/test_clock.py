@@ -1,4 +1,6 @@
+import re
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
@@ -49,3 +51,13 @@ def test_a_later_sample_replaces_the_first(monkeypatch):
 def test_a_naive_sample_is_refused():
     with pytest.raises(ValueError, match="aware"):
         DatabaseClock().sample(datetime(2030, 1, 1, tzinfo=None))  # noqa: DTZ001
+
+
+def test_only_one_module_reads_a_clock():
+    """Migrations aside: they do not wait, and stay as they are."""
+    reads = re.compile(
+        r"\btime\.(time|monotonic|perf_)|(?<!utils\.)\b(datetime|timezone|date)\.(now|utcnow|today)|from time import"
+    )
+    package = Path(clock.__file__).parent
+    sources = (path for path in package.rglob("*.py") if path.parent.name != "migrations")
+    assert [path.name for path in sources if reads.search(path.read_text())] == ["clock.py"]

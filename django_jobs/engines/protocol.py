@@ -17,6 +17,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
+from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_jobs.clock import DatabaseClock
@@ -168,6 +169,7 @@ class ExpiredLease:
 
     job_id: UUID
     token: int
+    queue: str
     type: str
     attempt: int
     max_attempts: int
@@ -255,8 +257,24 @@ class Statements(Protocol):
         """Move dead jobs back to ``jobs``; returns (id, queue) of those moved."""
         ...
 
+    def discard_dead(self, connection: BaseDatabaseWrapper, ids: Mapping[UUID, UUID]) -> list[UUID]:
+        """Make history of dead jobs (job id to history id); returns those moved. May raise NoPartition."""
+        ...
+
+    def fold_dead_groups(self, connection: BaseDatabaseWrapper, limit: int, release: str) -> int:
+        """Add up to ``limit`` changes of dead jobs up into their groups, in one transaction; returns how many."""
+        ...
+
     def wait_briefly(self, connection: BaseDatabaseWrapper) -> None:
         """In the transaction that is open, give up on locks after two seconds."""
+        ...
+
+    def stop_after(self, connection: BaseDatabaseWrapper, limit: timedelta) -> None:
+        """In the transaction that is open, give up on statements that take longer."""
+        ...
+
+    def was_stopped(self, error: DatabaseError) -> bool:
+        """Is this what ``stop_after`` does to a statement?"""
         ...
 
     def add_partitions(self, connection: BaseDatabaseWrapper, days: Iterable[date]) -> int:

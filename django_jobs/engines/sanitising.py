@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django_jobs.failure import Failure
 from django_jobs.logs import get_logger
-from django_jobs.outcomes import Buried, Finished, Outcome, Rescheduled
+from django_jobs.outcomes import Buried, DeadReason, Finished, Outcome, Rescheduled
 
 logger = get_logger("django_jobs.engine")
 
@@ -71,4 +71,6 @@ def sanitised(outcome: Outcome) -> Outcome:
         case Rescheduled():
             return replace(outcome, delay=min(outcome.delay, LONGEST_DELAY), failure=failure, duration_ms=duration)
         case Buried():
-            return replace(outcome, failure=failure, reason="unrecordable", fingerprint="", duration_ms=duration)
+            return replace(
+                outcome, failure=failure, reason=DeadReason.UNRECORDABLE, fingerprint="", duration_ms=duration
+            )

@@ -44,6 +44,10 @@ class Counts:
                 count = self._counts[key] = Count()
             count.add(duration_ms)
 
+    def add_lost(self, queue: str, type_name: str) -> None:
+        """A run whose lease ran out. Nobody knows how long it went on."""
+        self.add(queue, type_name, "lost", 0)
+
     def _this_minute(self) -> datetime:
         now = clock.monotonic()
         if now >= self._minute_until:

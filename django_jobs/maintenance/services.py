@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django_jobs.conf import Settings
 
+from .bulk_runner import BulkRunner
+from .dead_group_folder import DeadGroupFolder
 from .notifiers import notifier
 from .notifying import Notifying
 from .observer import Observer
@@ -19,4 +21,6 @@ def slow_services(settings: Settings) -> list[Service]:
         Pruner(settings),
         Observer(settings),
         Watcher(settings, Notifying(settings.database, [notifier(entry) for entry in settings.notifiers])),
+        DeadGroupFolder(settings.database),
+        BulkRunner(settings.database),
     ]

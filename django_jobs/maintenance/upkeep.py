@@ -11,6 +11,7 @@ from django_jobs.conf import Settings
 from django_jobs.engines.protocol import Judge, Session
 from django_jobs.operations.firing import SetAside
 
+from .counts import Counts
 from .declarer import Declarer
 from .firing import Firing
 from .lookout import Lookout
@@ -31,6 +32,7 @@ class Upkeep:
         *,
         own: Sequence[Service],
         judge: Judge,
+        counts: Counts,
         poke: Callable[[], None],
         shared: bool = True,
     ) -> None:
@@ -40,7 +42,7 @@ class Upkeep:
             lookout = Lookout(look_every, settings.lease, settings.queues, self.hasten)
             aside = SetAside()
             # Own services last of those that use the thread's connection: they close it.
-            stager, rescuer = Stager(settings.stage_every, poke), Rescuer(judge)
+            stager, rescuer = Stager(settings.stage_every, poke), Rescuer(judge, counts.add_lost)
             prompt: list[Service] = [Firing(aside, lookout.leads), Declarer(), *own, lookout, stager, rescuer]
             slow = slow_services(settings)
             self._threads = [

@@ -1,8 +1,11 @@
 """The tables, one file each."""
 
 from .alert import Alert, AlertState, Severity
+from .audit_entry import AuditEntry
 from .bookmark import Bookmark
-from .dead_job import DeadJob, DeadReason
+from .bulk_operation import BulkKind, BulkOperation, BulkState
+from .dead_group import DeadGroup, DeadGroupChange, DeadGroupHour
+from .dead_job import DeadJob
 from .effect import Effect
 from .envelope import JobStatus
 from .history import FinalStatus, JobHistory
@@ -19,10 +22,16 @@ from .worker import Worker
 __all__ = [
     "Alert",
     "AlertState",
+    "AuditEntry",
     "Bookmark",
+    "BulkKind",
+    "BulkOperation",
+    "BulkState",
     "CatchUp",
+    "DeadGroup",
+    "DeadGroupChange",
+    "DeadGroupHour",
     "DeadJob",
-    "DeadReason",
     "Effect",
     "FinalStatus",
     "IdempotencyKey",

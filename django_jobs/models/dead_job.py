@@ -5,24 +5,18 @@ from __future__ import annotations
 from django.db import models
 from django.db.models.functions import Now
 
+from django_jobs.outcomes import DeadReason
+
 from .envelope import Envelope
 
-
-class DeadReason(models.TextChoices):
-    EXHAUSTED = "exhausted"
-    BURIED_BY_HANDLER = "buried_by_handler"
-    WORKER_LOST = "worker_lost"
-    TIMEOUT = "timeout"
-    NO_HANDLER = "no_handler"
-    BAD_PAYLOAD = "bad_payload"
-    UNRECORDABLE = "unrecordable"
+REASONS = [(reason.value, reason.name.replace("_", " ").title()) for reason in DeadReason]
 
 
 class DeadJob(Envelope):
     """``fingerprint`` is the same for failures that differ only in ids, numbers and the like."""
 
     failed_at = models.DateTimeField(db_default=Now())
-    reason = models.CharField(max_length=20, choices=DeadReason)
+    reason = models.CharField(max_length=20, choices=REASONS)
     error_type = models.CharField(max_length=200, blank=True, db_default="")
     error_summary = models.CharField(max_length=200, blank=True, db_default="")
     fingerprint = models.CharField(max_length=40, blank=True, db_default="")
@@ -30,4 +24,9 @@ class DeadJob(Envelope):
     class Meta:
         db_table = "django_jobs_dead_job"
         verbose_name = "dead job"
-        indexes = (models.Index(fields=["type", "fingerprint", "failed_at"], name="django_jobs_dead_job_group"),)
+        default_permissions = ("view",)
+        permissions = (("retry_deadjob", "Can retry dead jobs"), ("discard_deadjob", "Can discard dead jobs"))
+        indexes = (
+            models.Index(fields=["type", "fingerprint", "failed_at"], name="django_jobs_dead_job_group"),
+            models.Index(fields=["failed_at", "id"], name="django_jobs_dead_job_time"),
+        )

@@ -37,6 +37,7 @@ class JobHistory(models.Model):
         db_table = "django_jobs_job_history"
         verbose_name = "finished job"
         verbose_name_plural = "job history"
+        default_permissions = ("view",)
         indexes = (models.Index(fields=["job_id"], name="django_jobs_history_job"),)
 
     def __str__(self) -> str:

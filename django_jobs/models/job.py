@@ -27,6 +27,12 @@ class Job(Envelope):
     class Meta:
         db_table = "django_jobs_job"
         verbose_name = "job"
+        default_permissions = ("view",)
+        permissions = (
+            ("cancel_job", "Can cancel jobs"),
+            ("run_job", "Can run jobs now and change their priority"),
+            ("reveal_payload", "Can see what redaction hides of payloads"),
+        )
         # All partial: a row enters the indexes of its own status only, because each costs the enqueuer 1 to 2 µs.
         indexes = (
             models.Index(

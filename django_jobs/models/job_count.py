@@ -6,7 +6,11 @@ from django.db import models
 
 
 class JobCount(models.Model):
-    """``histogram``: runs by duration; bucket ``n`` counts those under ``2**n`` ms, the last one the rest."""
+    """``outcome``: succeeded, cancelled, dead, retrying, snoozed, handed_back, untaken; ``lost`` for a run whose lease
+    ran out, counted by its rescuer; ``stale`` for a run that ended and no longer had its lease.
+
+    ``histogram``: runs by duration; bucket ``n`` counts those under ``2**n`` ms, the last one the rest.
+    """
 
     pk = models.CompositePrimaryKey("minute", "process", "queue", "type", "outcome")
     minute = models.DateTimeField()

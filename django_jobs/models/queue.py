@@ -14,6 +14,8 @@ class Queue(models.Model):
 
     class Meta:
         db_table = "django_jobs_queue"
+        default_permissions = ("view",)
+        permissions = (("pause_queue", "Can pause and resume queues"),)
 
     def __str__(self) -> str:
         return self.name

@@ -21,6 +21,7 @@ class Worker(models.Model):
 
     class Meta:
         db_table = "django_jobs_worker"
+        default_permissions = ("view",)
 
     def __str__(self) -> str:
         return self.id

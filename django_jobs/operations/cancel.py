@@ -11,14 +11,16 @@ from django.db.models.functions import Now
 from django_jobs.conf import get_settings
 from django_jobs.models import FinalStatus, Job, JobStatus
 
+from .audit import Actor, audit
 from .history import record
 from .lookup import get_job, job_uuid
+from .unfinished import locked_job
 
 Cancellation = Literal["cancelled", "requested", "too_late"]
 UNFINISHED = (*JobStatus.values, "failed_retrying")
 
 
-def cancel(id: UUID | str) -> Cancellation:
+def cancel(id: UUID | str, *, actor: Actor | None = None) -> Cancellation:
     """Cancel a job. Raises JobNotFound.
 
     ``cancelled``: it will not run (again), also if it was cancelled before. ``requested``: it is running; the
@@ -29,11 +31,11 @@ def cancel(id: UUID | str) -> Cancellation:
     job_id = job_uuid(id)
     while True:
         with transaction.atomic(using=alias):
-            # Locked first: FOR UPDATE sees the newest version, so a claim that has just committed is not overlooked.
-            rows = Job.objects.using(alias).select_for_update().filter(pk=job_id).annotate(now=Now())
-            job = rows.first()
+            job = locked_job(job_id)
             if job is not None:
-                return _cancel_locked(job, alias)
+                done = _cancel_locked(job, alias)
+                audit(actor, "cancel", "job", job_id, before={"status": job.status}, after={"cancellation": done})
+                return done
         status = get_job(job_id).status
         if status not in UNFINISHED:
             return "cancelled" if status == FinalStatus.CANCELLED else "too_late"

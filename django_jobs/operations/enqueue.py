@@ -23,6 +23,7 @@ from django_jobs.payload import payload_hash
 from django_jobs.policy import JobType
 from django_jobs.registry import registry
 
+from .announcing import announce_after_commit
 from .enqueued import EnqueuedJob as EnqueuedJob
 from .idempotency import enqueue_against_key, known_duplicates
 from .options import Options, check_context, check_duration, check_key
@@ -52,6 +53,12 @@ def enqueue_type(job_type: JobType, payload: Mapping[str, Any], options: Options
     connection = enqueueing_connection()
     engine = statements(connection.alias)
     job = new_job(job_type, encoded, options, settings)
+    enqueued = _enqueue_one(connection, engine, job)
+    announce_after_commit(connection, job_type, job.queue, [enqueued])
+    return enqueued
+
+
+def _enqueue_one(connection: BaseDatabaseWrapper, engine: Statements, job: NewJob) -> EnqueuedJob:
     placed = engine.enqueue(connection, job)
     if placed is None:
         return enqueue_against_key(connection, engine, job)
@@ -77,16 +84,18 @@ def enqueue_many_of_type(
     connection = enqueueing_connection()
     engine = statements(connection.alias)
     shared = new_job(job_type, b"", options, settings)
+    jobs: list[EnqueuedJob] = []
     with transaction.atomic(using=connection.alias):
         if idempotency_keys is not None:
             payloads = list(payloads)
             rows = _rows(job_type, payloads, settings, step=_step(spread, payloads), keys=idempotency_keys)
-            return _enqueue_with_keys(connection, engine, shared, list(rows))
-        jobs: list[EnqueuedJob] = []
-        for batch in _batches(payloads, all_at_once=bool(spread)):
-            rows = _rows(job_type, batch, settings, step=_step(spread, batch), first=len(jobs))
-            jobs += _enqueue_batch(connection, engine, shared, rows)
-        return jobs
+            jobs = _enqueue_with_keys(connection, engine, shared, list(rows))
+        else:
+            for batch in _batches(payloads, all_at_once=bool(spread)):
+                rows = _rows(job_type, batch, settings, step=_step(spread, batch), first=len(jobs))
+                jobs += _enqueue_batch(connection, engine, shared, rows)
+        announce_after_commit(connection, job_type, shared.queue, jobs)
+    return jobs
 
 
 def _batches(payloads: Iterable[Mapping[str, Any]], *, all_at_once: bool) -> Iterator[list[Mapping[str, Any]]]:
@@ -156,7 +165,7 @@ def _rows(
         rows = (BulkRow(uuid7(), payload.decode(), (n - first) * step) for n, payload in encoded)
         return rows if job_type.signature.runs_no_foreign_code else list(rows)
     return (
-        BulkRow(uuid7(), payload.decode(), n * step, key, payload_hash(job_type.name, payload))
+        BulkRow(uuid7(), payload.decode(), n * step, key, payload_hash(job_type.first_name, payload))
         for n, payload, key in _with_keys(encoded, keys)
     )
 
@@ -207,7 +216,7 @@ def new_job(job_type: JobType, encoded: bytes, options: Options, settings: Setti
         run_at=options.run_at and options.run_at.astimezone(UTC),  # where adding is not done on a wall clock
         delay=options.delay or timedelta(0),
         key=key,
-        payload_hash=payload_hash(job_type.name, encoded) if key else b"",
+        payload_hash=payload_hash(job_type.first_name, encoded) if key else b"",
         retention=settings.idempotency_retention,
     )
 

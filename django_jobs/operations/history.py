@@ -1,4 +1,4 @@
-"""Writes the history rows of jobs that end outside a run."""
+"""Writes the history rows of jobs that are cancelled outside a run."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from django.db import IntegrityError, connections, transaction
 
 from django_jobs.engines import statements
 from django_jobs.ids import uuid7_at
-from django_jobs.models import DeadJob, FinalStatus, Job, JobHistory
+from django_jobs.models import FinalStatus, Job, JobHistory
 
 
-def record(jobs: Sequence[Job | DeadJob], status: FinalStatus, now: datetime, alias: str) -> None:
+def record(jobs: Sequence[Job], status: FinalStatus, now: datetime, alias: str) -> None:
     """Add their rows. ``now`` is the database's time. The caller deletes the jobs in the same transaction.
 
     A day without a partition gets one.
@@ -27,7 +27,7 @@ def record(jobs: Sequence[Job | DeadJob], status: FinalStatus, now: datetime, al
         history.bulk_create(rows)
 
 
-def _row(job: Job | DeadJob, status: FinalStatus, now: datetime) -> JobHistory:
+def _row(job: Job, status: FinalStatus, now: datetime) -> JobHistory:
     return JobHistory(
         id=uuid7_at(now),
         job_id=job.id,

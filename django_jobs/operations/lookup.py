@@ -117,8 +117,10 @@ def unfinished_info(job: Job) -> JobInfo:
 
 def _dead(job_id: UUID) -> JobInfo | None:
     job = DeadJob.objects.using(get_settings().database).filter(pk=job_id).first()
-    if job is None:
-        return None
+    return None if job is None else dead_info(job)
+
+
+def dead_info(job: DeadJob) -> JobInfo:
     return JobInfo(
         id=job.id,
         type=job.type,

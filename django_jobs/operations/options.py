@@ -43,8 +43,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.queue is not None:
             get_settings().declared(self.queue)
-        if self.priority is not None and (_is_no_int(self.priority) or self.priority not in PRIORITIES):
-            raise InvalidOption(f"priority must be a whole number from -32768 to 32767, not {self.priority!r}.")
+        if self.priority is not None:
+            check_priority(self.priority)
         if self.max_attempts is not None and (_is_no_int(self.max_attempts) or not 1 <= self.max_attempts <= 32000):
             raise InvalidOption(f"max_attempts must be a whole number from 1 to 32000, not {self.max_attempts!r}.")
         self._check_times()
@@ -75,6 +75,12 @@ def check_duration(name: str, value: object) -> None:
     """Raise InvalidOption unless ``value`` is a timedelta that a future instant can be made with."""
     if not isinstance(value, timedelta) or not timedelta(0) <= value <= LONGEST:
         raise InvalidOption(f"{name} must be a timedelta of zero to {LONGEST.days} days, not {value!r}.")
+
+
+def check_priority(priority: object) -> None:
+    """Raise InvalidOption unless ``priority`` fits its column."""
+    if _is_no_int(priority) or priority not in PRIORITIES:
+        raise InvalidOption(f"priority must be a whole number from -32768 to 32767, not {priority!r}.")
 
 
 def _is_no_int(value: object) -> bool:

@@ -41,7 +41,7 @@ class Books:
             if held is None:
                 continue
             if lease in lost:
-                self._count_lost(held[1])
+                self._count_stale(held[1])
             else:
                 self._record(held[1], outcome, final_status(outcome, tick.written[outcome.job_id]))
 
@@ -53,17 +53,18 @@ class Books:
     def close_lost(self, run: Run) -> None:
         """The run found out by itself that its lease is lost."""
         self._held.remove(run.job.id, run.job.token)
-        self._counts.add(run.job.queue, run.job.type, "lost", run.duration_ms)
+        self._counts.add(run.job.queue, run.job.type, "stale", run.duration_ms)
 
     def _record(self, run: Run, outcome: Outcome | Settled, status: str) -> None:
         self._counts.add(run.job.queue, run.job.type, status, outcome.duration_ms)
         log_run(run, outcome, status)
 
-    def _count_lost(self, run: Run) -> None:
+    def _count_stale(self, run: Run) -> None:
+        """Not as ``lost``: who rescued the job has counted that."""
         logger.warning(
             "Job %s (%s), attempt %d: its outcome changed nothing: the lease is lost, or the job is settled already.",
             run.job.id,
             run.job.type,
             run.job.attempt,
         )
-        self._counts.add(run.job.queue, run.job.type, "lost", run.duration_ms)
+        self._counts.add(run.job.queue, run.job.type, "stale", run.duration_ms)

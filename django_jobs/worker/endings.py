@@ -12,7 +12,7 @@ from django_jobs.exceptions import Bury, Cancel, Retry, RunTimedOut, Snooze, Wor
 from django_jobs.failure import Failure
 from django_jobs.fingerprint import fingerprint
 from django_jobs.logs import get_logger
-from django_jobs.outcomes import Buried, BuriedReason, Finished, Outcome, Rescheduled, Why
+from django_jobs.outcomes import Buried, DeadReason, Finished, Outcome, Rescheduled, Why
 from django_jobs.policy import LONGEST_DELAY
 from django_jobs.registry import registry
 from django_jobs.storable import clean_json
@@ -41,7 +41,7 @@ def failed(run: Run, error: BaseException) -> Outcome:
         return _meaning(run, error)
     except BaseException:
         logger.exception("Job %s (%s): its error is taken as a plain failure.", run.job.id, run.job.type)
-        return _retry(run, error, "exhausted", exactly=get_settings().retry.delay(run.job.attempt))
+        return _retry(run, error, DeadReason.EXHAUSTED, exactly=get_settings().retry.delay(run.job.attempt))
 
 
 def _meaning(run: Run, error: BaseException) -> Outcome:
@@ -58,19 +58,18 @@ def _meaning(run: Run, error: BaseException) -> Outcome:
                 failure=Failure.capture(error),
             )
         case Bury():
-            return _bury(run, "buried_by_handler", Failure.capture(error))
+            return _bury(run, DeadReason.BURIED_BY_HANDLER, Failure.capture(error))
         case RunTimedOut():
-            # A thread cannot be stopped: leave it the grace to end before the job may start elsewhere.
-            return _retry(run, error, "timeout", at_least=get_settings().timeout_grace)
+            return _retry(run, error, DeadReason.TIMEOUT)
         case Retry(after=wish) if wish is not None:
-            return _retry(run, error, "exhausted", exactly=_bounded(wish))
-    return _retry(run, error, "exhausted")
+            return _retry(run, error, DeadReason.EXHAUSTED, exactly=_bounded(wish))
+    return _retry(run, error, DeadReason.EXHAUSTED)
 
 
 def _retry(
     run: Run,
     error: BaseException,
-    reason: BuriedReason,
+    reason: DeadReason,
     *,
     at_least: timedelta = timedelta(0),
     exactly: timedelta | None = None,
@@ -98,7 +97,7 @@ def _again(run: Run, delay: timedelta, why: Why, failure: Failure | None = None)
     )
 
 
-def _bury(run: Run, reason: BuriedReason, failure: Failure) -> Buried:
+def _bury(run: Run, reason: DeadReason, failure: Failure) -> Buried:
     return Buried(
         job_id=run.job.id,
         token=run.job.token,
@@ -121,7 +120,14 @@ def timed_out(run: Run) -> RunTimedOut:
     return RunTimedOut(f"The run took longer than its time-out of {limit}.")
 
 
-def untaken(run: Run, reason: BuriedReason, explanation: str) -> Outcome:
+def overran(run: Run) -> Outcome:
+    """A run that is given up on although its handler still goes on: it has the grace to end before the job may start
+    elsewhere.
+    """
+    return _retry(run, timed_out(run), DeadReason.TIMEOUT, at_least=get_settings().timeout_grace)
+
+
+def untaken(run: Run, reason: DeadReason, explanation: str) -> Outcome:
     """This build has no handler for the job, or not with this payload; another build may have."""
     if run.job.given_up:
         return _bury(run, reason, Failure.of("Untaken", explanation))
@@ -135,7 +141,7 @@ def untaken(run: Run, reason: BuriedReason, explanation: str) -> Outcome:
 
 
 def undecodable(run: Run, explanation: str) -> Buried:
-    return _bury(run, "bad_payload", Failure.of("UndecodablePayload", explanation))
+    return _bury(run, DeadReason.BAD_PAYLOAD, Failure.of("UndecodablePayload", explanation))
 
 
 def handed_back(job: ClaimedJob, delay: timedelta = timedelta(0)) -> Rescheduled:
@@ -154,7 +160,7 @@ def lost(lease: ExpiredLease) -> Outcome:
         return Buried(
             job_id=lease.job_id,
             token=lease.token,
-            reason="worker_lost",
+            reason=DeadReason.WORKER_LOST,
             failure=failure,
             fingerprint=fingerprint(lease.type, failure.error_type, ""),
         )

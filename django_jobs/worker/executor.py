@@ -28,7 +28,7 @@ from django_jobs.exceptions import InvalidPayload, LeaseLost, TransactionLeftOpe
 from django_jobs.ids import uuid7_hex
 from django_jobs.logs import get_logger
 from django_jobs.models import Job
-from django_jobs.outcomes import Outcome, Settled
+from django_jobs.outcomes import DeadReason, Outcome, Settled
 from django_jobs.payload import UndecodablePayload
 from django_jobs.storable import clean_json
 
@@ -182,13 +182,13 @@ def _prepared(run: Run) -> Call | Outcome:
     """
     job_type = run.job_type
     if job_type is None:
-        return untaken(run, "no_handler", f"This worker has no handler registered as {run.job.type!r}.")
+        return untaken(run, DeadReason.NO_HANDLER, f"This worker has no handler registered as {run.job.type!r}.")
     try:
         arguments = job_type.signature.decode(run.job.payload)
     except UndecodablePayload as error:
         return undecodable(run, str(error))
     except InvalidPayload as error:
-        return untaken(run, "bad_payload", str(error))
+        return untaken(run, DeadReason.BAD_PAYLOAD, str(error))
     if run.job.context != "{}":
         adopt_context(json.loads(run.job.context))
     if job_type.signature.wants_run:

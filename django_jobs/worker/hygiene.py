@@ -46,10 +46,10 @@ def clean_up() -> str:
 def _left_open(connection: BaseDatabaseWrapper) -> str:
     if connection.in_atomic_block:
         return "an atomic block that was entered but not left"
-    if connection.connection is not None and not connection.get_autocommit():
+    if connection.connection is not None and connection.get_autocommit() != connection.settings_dict["AUTOCOMMIT"]:
         return "a transaction begun by set_autocommit(False)"
     if connection.connection is not None and _is_in_transaction(connection):
-        return "a transaction begun by a BEGIN of its own"
+        return "an open transaction"
     return ""
 
 

@@ -103,7 +103,7 @@ class Loop:
 
     @property
     def left_behind(self) -> bool:
-        """Were running jobs handed back, or threads given up on, that may still be running?"""
+        """Were running jobs handed back, or handlers given up on, that may still be running?"""
         return self._left_behind or self.overruns.stuck > 0
 
     # The loop
@@ -309,7 +309,7 @@ class Loop:
             self.dispatcher.give_up(slots, run, outcome)
         if self.overruns.stuck and not self._stopping.asked:
             logger.error(
-                "%d threads are stuck in handlers that overran their time-out: ending this process.",
+                "%d handlers overran their time-out and have not ended since: ending this process.",
                 self.overruns.stuck,
             )
             self.stop()

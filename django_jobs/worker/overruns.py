@@ -1,8 +1,8 @@
 """Runs that take too long, and an event loop that stands still. Looked for by the loop, from time to time.
 
 An async run past its time-out is cancelled; it has the grace to end. A thread cannot be stopped: its slot is
-given up at once, its job is retried no earlier than the grace, and if the thread has not ended by then it is
-stuck and the process must be replaced.
+given up at once. The job of a run that still goes on when it is given up is retried no earlier than the grace,
+and if the handler has not ended by then it is stuck and the process must be replaced.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django_jobs import clock
 from django_jobs.logs import get_logger
 from django_jobs.outcomes import Outcome
 
-from .endings import failed, timed_out
+from .endings import overran
 from .held import Held
 from .running import Run
 from .slots import Slots
@@ -44,7 +44,7 @@ class Overruns:
         for slots, run in held.snapshot():
             if run.deadline is not None and now > run.deadline and not run.ended and self._is_over(run, now):
                 self._given_up.append(run)
-                yield slots, run, failed(run, timed_out(run))
+                yield slots, run, overran(run)
 
     def _is_over(self, run: Run, now: float) -> bool:
         """Is there nothing more to wait for? An async run is cancelled first."""

@@ -138,6 +138,7 @@ class WorkerProcess:
             lambda: open_session(self._engine_config()),
             own=[Reporter(self._row(), self.settings.database, self.held.__len__, self.counts)],
             judge=lost,
+            counts=self.counts,
             poke=self._poke.poke,
             shared=self.options.maintenance,
         )

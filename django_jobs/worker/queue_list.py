@@ -12,12 +12,14 @@ EXAMPLE = (
 Groups = list[tuple[tuple[str, ...], int]]
 
 
-def parse_queues(text: str, shared: int) -> Groups:
-    """Groups of queues with their slots; the ones without a number share ``shared``. Empty text: every declared queue.
+def parse_queues(text: str, concurrency: int | None = None) -> Groups:
+    """Groups of queues with their slots. Those without a number share ``concurrency``, by default that of the settings.
+    Empty text: every declared queue.
 
     Raises ConfigurationError or UnknownQueue.
     """
     settings = get_settings()
+    shared = settings.concurrency if concurrency is None else concurrency
     if not 1 <= shared <= 1000:
         raise ConfigurationError(f"--concurrency must be 1 to 1000, not {shared}.")
     if not text.strip():
@@ -33,6 +35,11 @@ def parse_queues(text: str, shared: int) -> Groups:
             sharing.append(name)
         else:
             own.append(((name,), slots))
+    if concurrency is not None and not sharing:
+        raise ConfigurationError(
+            f"--concurrency {concurrency} is for queues without slots of their own, but --queues gives every queue its "
+            "own. Leave one of the two out."
+        )
     return [*own, (tuple(sharing), shared)] if sharing else own
 
 

@@ -39,8 +39,11 @@ class SchedulerProcess:
 
     def run(self) -> None:
         config = EngineConfig(alias=self.settings.database, worker=self.id, lease=self.settings.lease)
-        reporter = Reporter(self._row(), self.settings.database, lambda: 0, Counts())
-        upkeep = Upkeep(self.settings, lambda: open_session(config), own=[reporter], judge=lost, poke=lambda: None)
+        counts = Counts()
+        reporter = Reporter(self._row(), self.settings.database, lambda: 0, counts)
+        upkeep = Upkeep(
+            self.settings, lambda: open_session(config), own=[reporter], judge=lost, counts=counts, poke=lambda: None
+        )
         with stop_on_signals(self.stop):
             logger.info("Scheduler %s.", self.id)
             upkeep.start()

@@ -1,6 +1,7 @@
 """Job types for tests that start worker processes. What they do is seen in ``Mark`` rows."""
 
 import asyncio
+import ctypes
 import os
 import signal
 import time
@@ -69,6 +70,15 @@ def overrun(label: str, until: str):
 def poison(label: str):
     leave_mark(label)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+@job("freeze", max_attempts=5)
+def freeze(run: RunningJob, until: str):
+    """Its first run is native code that keeps the GIL until somebody opens the named pipe ``until``."""
+    if run.attempt == 1:
+        ctypes.PyDLL(None).open(os.fsencode(until), os.O_RDONLY)
+    leave_mark(f"attempt {run.attempt}")
+    return run.attempt
 
 
 @job("nap")

@@ -95,7 +95,8 @@ def test_a_locked_suspect_is_passed_over(session):
         assert claim_one(session).id == second.id
 
 
-def test_a_locked_lease_is_busy_and_the_others_are_renewed(session):
+def test_a_locked_lease_is_busy_and_the_others_are_renewed(open_session):
+    session = open_session(lease=timedelta(seconds=1))
     JobFactory.create_batch(3)
     locked, *others = claim(session)
     leases = {run.id: run.token for run in (locked, *others)}

@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connections, transaction
 
-from django_jobs import clock
+from django_jobs import clock, discard_dead
 from django_jobs.engines.protocol import ClaimRequest, EngineUnavailable, NoPartition
 from django_jobs.ids import uuid7
+from django_jobs.models import JobHistory
 from django_jobs.models.partitions import leaf_name
-from tests.factories import JobFactory
+from tests.factories import DeadJobFactory, JobFactory
 
 from .support import (
     another_connection,
@@ -269,6 +270,14 @@ def test_where_the_role_may_not_make_one_the_log_gives_the_exact_sql(open_sessio
         execute(sql)
         assert settle(session, finished(run)).written == {run.id: "succeeded"}
         session.close()
+
+
+@pytest.mark.usefixtures("no_partitions")
+def test_discarding_makes_a_missing_partition():
+    dead = DeadJobFactory()
+    with transaction.atomic():
+        assert discard_dead(dead.id) == 1
+    assert JobHistory.objects.get().job_id == dead.id
 
 
 @pytest.mark.usefixtures("no_partitions")

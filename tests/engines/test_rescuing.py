@@ -7,14 +7,17 @@ from django_jobs import clock
 from django_jobs.engines.protocol import MAX_RESCUED
 from django_jobs.models import Job, Worker
 from tests.factories import JobFactory, WorkerFactory
+from tests.uuid7 import instant_of
 
 from .support import (
     FAILURE,
+    VENDOR,
     buried,
     claim,
     claim_one,
     dead,
     finished,
+    history,
     in_threads,
     let_time_pass,
     own_session,
@@ -53,6 +56,7 @@ def test_a_lapsed_lease_is_judged_by_what_stands_in_its_row(rescuer):
     (outcome,) = rescuer.rescue(judge)
     (lease,) = seen
     assert (lease.job_id, lease.token, lease.type) == (job.id, job.lease_token, "of another build")
+    assert lease.queue == "default"
     assert (lease.attempt, lease.max_attempts, lease.worker) == (3, 9, "w-17")
     assert outcome == retry_lost(lease)
 
@@ -64,6 +68,14 @@ def test_a_lost_run_is_a_retry_and_makes_the_job_a_suspect(rescuer):
     assert (row.status, row.attempts, row.lost_runs) == ("scheduled", 1, 1)
     assert (row.locked_by, row.locked_until, row.lease_token) == ("", None, None)
     assert [error["message"] for error in row.errors] == [FAILURE.message]
+
+
+def test_a_rescuing_session_knows_the_databases_time(rescuer, monkeypatch):
+    """It claims nothing, but writes history rows of cancelled jobs, whose ids carry the time."""
+    job = JobFactory(lapsed=True, cancel_requested_at=timezone.now())
+    monkeypatch.setattr(clock, "now", lambda: timezone.now() + HOUR if VENDOR == "postgresql" else timezone.now())
+    rescuer.rescue(retry_lost)
+    assert abs(instant_of(history(job).id) - timezone.now()) < timedelta(minutes=1)
 
 
 def test_the_judge_may_bury(rescuer):

@@ -5,10 +5,11 @@ from django.utils import timezone
 
 from django_jobs.engines.protocol import ClaimRequest
 from django_jobs.failure import Failure
-from django_jobs.ids import instant_of, uuid7
+from django_jobs.ids import uuid7
 from django_jobs.models import DeadJob, Job, JobHistory
 from django_jobs.outcomes import Finished
 from tests.factories import JobFactory
+from tests.uuid7 import instant_of
 
 from .support import (
     FAILURE,
@@ -65,6 +66,15 @@ def test_the_id_of_a_history_row_carries_the_time_of_the_finish(session):
     settle(session, finished(claimed))
     row = history(claimed)
     assert abs(instant_of(row.id) - row.finished_at) < timedelta(seconds=1)
+
+
+def test_of_two_outcomes_of_one_lease_the_first_is_written_once(session):
+    JobFactory()
+    claimed = claim_one(session)
+    tick = settle(session, finished(claimed, result=1), finished(claimed, result=2), buried(claimed))
+    assert tick.written == {claimed.id: "succeeded"}
+    assert history(claimed).result == 1
+    assert whereabouts(claimed.id) == ["history"]
 
 
 def test_a_run_that_cancelled_itself_is_history_with_its_reason(session):

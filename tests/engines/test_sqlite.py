@@ -1,6 +1,8 @@
 """What only the portable engine has: one writer at a time, and a connection that stands in for Django's."""
 
-from contextlib import contextmanager
+import gc
+import sqlite3
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from threading import Event
 
@@ -84,6 +86,55 @@ def test_a_locked_database_is_trouble_that_passes(session):
                 call()
     assert settle(session, outcome).written == {run.id: "succeeded"}
     assert len(claim(session)) == 1
+
+
+def open_cursors():
+    return sum(issubclass(type(found), sqlite3.Cursor) for found in gc.get_objects())
+
+
+def test_a_call_that_met_a_lock_leaves_no_cursor_to_the_garbage_collector(session):
+    """It would reset the cursor in any thread, also in the one that holds the lock, and wait there for ours."""
+    JobFactory()
+    run = claim_one(session)
+    gc.collect()
+    gc.disable()
+    try:
+        before = open_cursors()
+        with write_lock_held():
+            for call in (lambda: session.tick([finished(run)], [REQUEST]), lambda: session.renew({run.id: run.token})):
+                try:
+                    call()
+                except EngineUnavailable:
+                    pass
+                else:
+                    pytest.fail("there was no lock")
+            assert open_cursors() == before
+    finally:
+        gc.enable()
+
+
+def test_a_claim_that_met_a_lock_after_settling_leaves_no_cursor_either(session, monkeypatch, caplog):
+    JobFactory.create_batch(2)
+    run = claim_one(session)
+    real, holders = portable_session.settle, ExitStack()
+
+    def settle_and_lose_the_lock(*arguments):
+        written = real(*arguments)
+        transaction.on_commit(lambda: holders.enter_context(write_lock_held()))
+        return written
+
+    monkeypatch.setattr(portable_session, "settle", settle_and_lose_the_lock)
+    gc.collect()
+    gc.disable()
+    try:
+        before = open_cursors()
+        with holders:
+            tick = session.tick([finished(run)], [REQUEST])
+            assert open_cursors() == before
+    finally:
+        gc.enable()
+    assert (tick.written, tick.jobs) == ({run.id: "succeeded"}, [[]])
+    assert "Claiming failed: database is locked" in caplog.text
 
 
 def test_an_idle_worker_does_not_wait_for_the_lock(session):

@@ -8,6 +8,8 @@ from django.core.management import call_command
 from django.db import connections
 
 from django_jobs import models
+from django_jobs.ids import uuid7
+from tests.factories import DeadJobFactory
 from tests.operations.support import VENDOR, on_postgresql
 
 OURS = {model._meta.db_table for model in vars(models).values() if hasattr(model, "_meta")}
@@ -75,6 +77,18 @@ def test_backwards_leaves_nothing_behind(empty_alias):
     call_command("migrate", "django_jobs", **migrate)
     call_command("migrate", "django_jobs", "zero", **migrate)
     assert {name for name in relations_of_schema(empty_alias) if name.startswith("django_jobs")} == set()
+
+
+def test_jobs_that_were_dead_before_are_counted(empty_alias):
+    migrate = {"database": empty_alias, "verbosity": 0}
+    call_command("migrate", "django_jobs", "0001", **migrate)
+    dead = DeadJobFactory.build_batch(3)
+    models.DeadJob.objects.using(empty_alias).bulk_create(dead)
+    call_command("migrate", "django_jobs", **migrate)
+    models.DeadJob.objects.using(empty_alias).create(id=uuid7(), max_attempts=1, type="noop", payload={})
+    models.DeadJob.objects.using(empty_alias).filter(id=dead[0].id).delete()
+    changes = models.DeadGroupChange.objects.using(empty_alias).order_by("id")
+    assert list(changes.values_list("change", flat=True)) == [1, 1, 1, 1, -1]
 
 
 def test_the_sql_can_be_shown(empty_alias, capsys):

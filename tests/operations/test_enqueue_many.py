@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from django_jobs import enqueue
 from django_jobs.exceptions import InvalidOption, InvalidPayload
-from django_jobs.ids import instant_of
 from django_jobs.models import Job
+from django_jobs.operations import enqueue as enqueue_module
 from tests.app.models import Note
 from tests.operations.handlers import anything, async_note, note
 from tests.operations.support import VENDOR, claim, committing, on_postgresql, session, texts
+from tests.uuid7 import instant_of
 
 pytestmark = pytest.mark.django_db
 
@@ -47,6 +48,26 @@ def test_a_hundred_thousand_jobs_take_seconds():
     jobs = note.enqueue_many({"number": n} for n in range(MANY))
     assert time.perf_counter() - begin < 10
     assert len({job.id for job in jobs}) == Job.objects.count() == MANY
+
+
+def test_no_more_than_two_batches_of_payloads_are_in_memory(monkeypatch):
+    alive, most = 0, 0
+
+    class Payload(dict):
+        def __init__(self, **fields):
+            nonlocal alive, most
+            super().__init__(fields)
+            alive += 1
+            most = max(most, alive)
+
+        def __del__(self):
+            nonlocal alive
+            alive -= 1
+
+    monkeypatch.setattr(enqueue_module, "BATCH", 500)
+    jobs = note.enqueue_many(Payload(number=n) for n in range(5000))
+    assert len(jobs) == Job.objects.count() == 5000
+    assert most <= 1001
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 999, 1000, 10_000, 10_500])

@@ -1,5 +1,6 @@
 """Idempotency keys: the same key and payload is the same job, another payload is a conflict."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -92,6 +93,18 @@ def test_values_that_differ_in_type_only_are_another_payload():
     for value in ("1", True, [1], None):
         with pytest.raises(IdempotencyConflict):
             handle.enqueue(value=value)
+
+
+def test_renaming_a_type_does_not_turn_repeats_into_conflicts():
+    def named(name, *aliases):
+        return replace(keyed, job_type=replace(keyed.job_type, name=name, aliases=aliases))
+
+    first, old_name = keyed.enqueue(text="a"), keyed.job_type.name
+    for renamed in (named("second", old_name), named("third", old_name, "second")):
+        again = renamed.enqueue(text="a")
+        assert (again.id, again.duplicate) == (first.id, True)
+    with pytest.raises(IdempotencyConflict):
+        named("second").enqueue(text="a")
 
 
 def test_queues_have_keys_of_their_own():

@@ -45,6 +45,7 @@ def test_the_help_teaches_queues_shutdown_and_exit_codes():
         (["--queues", "urgent:²"], ["no number"]),
         (["--concurrency", "0"], ["--concurrency must be 1 to 1000, not 0"]),
         (["--concurrency", "-3"], ["--concurrency must be 1 to 1000, not -3"]),
+        (["--queues", "urgent:5,bulk:2", "--concurrency", "7"], ["--concurrency 7", "Leave one of the two out"]),
         (["--drain-horizon", "5"], ["--drain-horizon needs --drain"]),
         (["--drain", "--drain-horizon", "-1"], ["--drain-horizon must be 0 to"]),
         (["--drain", "--drain-horizon", "nan"], ["--drain-horizon must be 0 to"]),
@@ -73,6 +74,12 @@ def test_wrong_settings_are_refused_with_every_fault_named(settings):
 def test_a_database_alias_that_does_not_exist_is_refused_by_name(settings, alias):
     settings.DJANGO_JOBS = {"DATABASE": alias}
     with pytest.raises(CommandError, match=alias):
+        call_command("runjobworker")
+
+
+def test_a_database_that_jobs_cannot_live_in_is_refused_by_its_kind(monkeypatch):
+    monkeypatch.setattr(connection, "vendor", "mysql", raising=False)
+    with pytest.raises(CommandError, match="is mysql; jobs can live in PostgreSQL or SQLite"):
         call_command("runjobworker")
 
 

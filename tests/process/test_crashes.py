@@ -5,13 +5,13 @@ import random
 import signal
 import threading
 import time
+from collections import Counter
 
-import pytest
 from django.db import connections
 
 from django_jobs import get_job
 from django_jobs.models import DeadJob, Job, JobHistory
-from tests.app.jobs import hold, hold_delicate, mark, mark_atomic, nap, poison
+from tests.app.jobs import freeze, hold, hold_delicate, mark, mark_atomic, nap, poison
 from tests.app.models import Mark
 from tests.waiting import wait_for
 
@@ -58,8 +58,8 @@ def test_a_job_that_kills_its_process_ends_as_dead_and_its_neighbours_survive(st
     poisoned = poison.enqueue(label="poison")
     innocents = [nap.enqueue(label=f"{n}", seconds=0.5) for n in range(3)]
     for _ in range(2):
-        start_worker("--concurrency", "5", wait=False).wait(30)
-    start_worker("--concurrency", "5")
+        start_worker("--concurrency", "5", wait=False, LEASE=1).wait(30)
+    start_worker("--concurrency", "5", LEASE=1)
     wait_for(lambda: get_job(poisoned.id).status == "dead", timeout=20)
     info = get_job(poisoned.id)
     assert (info.reason, info.attempts, Mark.objects.filter(label="poison").count()) == ("worker_lost", 2, 2)
@@ -83,6 +83,22 @@ def test_a_process_that_stood_still_past_its_lease_changes_nothing_afterwards(st
         assert worker.wait() == 0, worker.output
     info = get_job(enqueued.id)
     assert (info.status, info.result, JobHistory.objects.count()) == ("succeeded", 2, 1)
+
+
+def test_a_process_whose_native_code_keeps_the_gil_past_its_lease_is_as_one_that_stood_still(start_worker, tmp_path):
+    """The limit of the renewer: its thread cannot run. The late outcome changes nothing."""
+    thaw = tmp_path / "thaw"
+    os.mkfifo(thaw)
+    freezing = start_worker("--concurrency", "1", LEASE=1)
+    enqueued = freeze.enqueue(until=str(thaw))
+    wait_for(lambda: get_job(enqueued.id).status == "processing")
+    start_worker("--concurrency", "1", LEASE=1)
+    wait_for(lambda: get_job(enqueued.id).status == "succeeded", timeout=30)
+    thaw.write_text("")
+    freezing.wait_for_output("changed nothing")
+    info = get_job(enqueued.id)
+    assert (info.status, info.result, info.attempts, len(lost_errors(info))) == ("succeeded", 2, 2, 1)
+    assert set(Mark.objects.values_list("label", flat=True)) == {"attempt 1", "attempt 2"}
 
 
 class Troublemaker(threading.Thread):
@@ -117,30 +133,29 @@ class Troublemaker(threading.Thread):
                 worker.send(signal.SIGKILL)
             case "freeze":
                 worker.send(signal.SIGSTOP)
-                time.sleep(2.5)  # longer than the lease: standing still for so long is the trouble
+                time.sleep(1.3)  # longer than the lease: standing still for so long is the trouble
                 worker.send(signal.SIGCONT)
                 return
         worker.wait(40)
-        self.workers[number] = self.start_worker("--concurrency", "4", POLL_EVERY=1)
+        self.workers[number] = self.start_worker("--concurrency", "4", LEASE=1, POLL_EVERY=1)
 
 
-@pytest.mark.parametrize("handle", [mark, mark_atomic], ids=lambda handle: handle.job_type.name)
-def test_chaos_loses_nothing_and_repeats_only_what_lost_its_lease(start_worker, handle):
+def test_chaos_loses_nothing_and_repeats_only_what_lost_its_lease(start_worker):
     trouble = Troublemaker(start_worker)
-    trouble.workers = [start_worker("--concurrency", "4", POLL_EVERY=1) for _ in range(3)]
+    trouble.workers = [start_worker("--concurrency", "4", LEASE=1, POLL_EVERY=1) for _ in range(3)]
     trouble.start()
-    ids = []
+    jobs = []
     while trouble.is_alive():
-        batch = [{"label": str(len(ids) + n)} for n in range(20)]
-        ids += [one.id for one in handle.using(max_attempts=1000).enqueue_many(batch)]
+        for handle in (mark, mark_atomic):
+            batch = [{"label": str(len(jobs) + n)} for n in range(10)]
+            enqueued = handle.using(max_attempts=1000).enqueue_many(batch)
+            jobs += [(handle, one.id) for one in enqueued]
         trouble.join(0.05)
     assert trouble.error is None
     wait_for(lambda: not Job.objects.exists(), timeout=60, message="all jobs to end")
     assert not DeadJob.objects.exists()
-    runs = {}
-    for label in Mark.objects.values_list("label", flat=True):
-        runs[int(label)] = runs.get(int(label), 0) + 1
-    for n, job_id in enumerate(ids):
+    runs = Counter(int(label) for label in Mark.objects.values_list("label", flat=True))
+    for n, (handle, job_id) in enumerate(jobs):
         info = get_job(job_id)
         assert info.status == "succeeded"
-        assert runs[n] == 1 or (runs[n] <= 1 + len(lost_errors(info)) and handle is mark)
+        assert runs[n] == 1 or (1 < runs[n] <= 1 + len(lost_errors(info)) and handle is mark)

@@ -141,7 +141,7 @@ def test_a_process_with_a_stuck_thread_ends_with_exit_code_70(start_worker, wait
     enqueued = overrun.enqueue(label="a", until=str(gate))
     wait_for_marks("a started")
     assert worker.wait() == 70, worker.output
-    assert "stuck" in worker.output
+    assert "overran their time-out and did not end" in worker.output
     info = get_job(enqueued.id)
     assert (info.status, info.attempts) == ("failed_retrying", 1)
 

@@ -8,6 +8,7 @@ from django_jobs.registry import registry
 # Short pauses, so that a drain takes no longer than its jobs.
 QUICK = {
     "QUEUES": ["default", "urgent", "bulk"],
+    "CONCURRENCY": 4,
     "RETRY": {"base": 0.02, "cap": 0.05, "floor": 0},
     "STAGE_EVERY": 0.05,
     "RESCUE_EVERY": 0.2,

@@ -13,7 +13,7 @@ from django_jobs.worker.queue_list import parse_queues
 class EmbeddedWorker:
     """``stop()`` asks it to end, a second time at once; ``join()`` returns its exit code."""
 
-    def __init__(self, *, queues="", concurrency=4, drain=None, maintenance=True, shutdown_timeout=None):
+    def __init__(self, *, queues="", concurrency=None, drain=None, maintenance=True, shutdown_timeout=None):
         self.process = WorkerProcess(
             WorkerOptions(
                 groups=parse_queues(queues, concurrency),

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from django_jobs import RunningJob, cancel, get_job
 from django_jobs.engines import open_session
-from django_jobs.engines.protocol import EngineConfig, EngineUnavailable
-from django_jobs.models import DeadJob, Job, Worker
+from django_jobs.engines.protocol import ClaimRequest, EngineConfig, EngineUnavailable
+from django_jobs.models import DeadJob, Job, JobCount, Worker
 from tests.factories import JobFactory
 from tests.waiting import wait_for
 from tests.worker.embedded import drain, running_worker
@@ -32,7 +32,7 @@ def test_a_run_of_several_leases_runs_once_although_others_look_for_work(job, ru
     @job("long")
     def long(run: RunningJob):
         runs.append(run.attempt)
-        release.wait(3.5)
+        release.wait(2.5)
 
     enqueued = long.enqueue()
     with running_worker(), running_worker(), running_worker():
@@ -44,7 +44,7 @@ def test_an_async_handler_that_blocks_the_event_loop_runs_once_and_is_named_in_a
     @job("blocks_the_loop")
     async def blocks_the_loop(run: RunningJob):
         runs.append(run.attempt)
-        time.sleep(4)  # noqa: ASYNC251 - the very mistake that is looked for
+        time.sleep(3)  # noqa: ASYNC251 - the very mistake that is looked for
 
     enqueued = blocks_the_loop.enqueue()
     with running_worker(), running_worker():
@@ -55,7 +55,7 @@ def test_an_async_handler_that_blocks_the_event_loop_runs_once_and_is_named_in_a
 
 
 def test_a_busy_thread_does_not_cost_other_runs_their_leases(job, runs):
-    end = time.monotonic() + 3
+    end = time.monotonic() + 2.2
 
     @job("burns")
     def burns(run: RunningJob):
@@ -85,6 +85,19 @@ def test_the_jobs_of_a_dead_worker_run_elsewhere_with_the_loss_on_record(job):
     assert entry["attempt"] == 1
 
 
+def test_lost_runs_are_counted_as_lost_by_who_rescues_them_and_named_in_the_log(job, caplog):
+    @job("lost")
+    def lost():
+        pass
+
+    JobFactory(type="lost", queue="bulk", lapsed=True)
+    gone = JobFactory(type="lost", lapsed=True, attempts=3, max_attempts=3, locked_by="dead-worker")
+    drain()
+    counted = set(JobCount.objects.values_list("queue", "type", "outcome", "count"))
+    assert counted == {("bulk", "lost", "lost", 1), ("default", "lost", "lost", 1), ("bulk", "lost", "succeeded", 1)}
+    assert f"Job {gone.id} (lost): attempt 3 of 3 is lost, because worker dead-worker" in caplog.text
+
+
 def test_a_lost_run_without_attempts_left_is_dead_as_worker_lost(job):
     @job("lost")
     def lost():
@@ -95,6 +108,23 @@ def test_a_lost_run_without_attempts_left_is_dead_as_worker_lost(job):
         wait_for(lambda: get_job(row.id).status == "dead")
     dead = DeadJob.objects.get()
     assert (dead.reason, dead.error_type) == ("worker_lost", "django_jobs.exceptions.WorkerLost")
+
+
+def test_a_key_whose_job_was_lost_in_mid_run_still_finds_it_and_blocks_nothing(job):
+    @job("keyed")
+    def keyed():
+        return "done"
+
+    first = keyed.using(idempotency_key="k").enqueue()
+    session = open_session(EngineConfig(alias="default", worker="dead-worker"))
+    session.tick([], [ClaimRequest(queues=("default",), limit=1)])
+    session.close()
+    Job.objects.update(locked_until=timezone.now() - timedelta(seconds=1))
+    again = keyed.using(idempotency_key="k").enqueue()
+    assert (again.id, again.status, again.duplicate) == (first.id, "processing", True)
+    drain()
+    info = get_job(first.id)
+    assert (info.status, info.attempts) == ("succeeded", 2)
 
 
 def test_on_lost_bury_buries_at_the_first_loss(job):
@@ -147,6 +177,8 @@ def test_a_late_outcome_of_a_lost_lease_changes_nothing(job, caplog):
         release.set()
         wait_for(lambda: "changed nothing" in caplog.text)
     assert get_job(enqueued.id).result == 2
+    outcomes = JobCount.objects.filter(type="slow").values_list("outcome", "count")
+    assert sorted(outcomes) == [("lost", 1), ("stale", 1), ("succeeded", 1)]
 
 
 def test_a_renewal_that_fails_is_tried_again_before_the_lease_runs_out(job, runs, configure, monkeypatch):

@@ -2,10 +2,12 @@
 
 import threading
 from datetime import timedelta
+from uuid import uuid4
 
 from django.utils import timezone
 
-from django_jobs import enqueue, get_job, pause, resume
+from django_jobs import clock, enqueue, get_job, pause, resume
+from django_jobs.engines.protocol import ClaimedJob
 from django_jobs.models import Job, JobHistory
 from django_jobs.worker.prefetch import Prefetch
 from tests.waiting import wait_for
@@ -180,7 +182,7 @@ def test_jobs_of_the_future_are_neither_claimed_nor_hoarded(job, configure):
 
     @job("waits")
     def waits():
-        release.wait(2.5)
+        release.wait(1.5)
 
     waits.enqueue()
     with running_worker() as worker:
@@ -220,6 +222,18 @@ def test_one_run_that_ends_at_an_awkward_moment_does_not_make_a_process_hoard():
     prefetch = Prefetch()
     prefetch.allowance(0)
     assert prefetch.allowance(1) <= 1
+
+
+def test_of_large_payloads_few_are_held_unstarted_however_fast_they_run(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(clock, "monotonic", lambda: now)
+    prefetch = Prefetch()
+    large = ClaimedJob(uuid4(), 1, "noop", "x" * 256 * 1024, "default", 0, "", 1, 5, 0, "{}", False)
+    for _ in range(20):
+        now += 1.0
+        prefetch.saw([large] * 5)
+        allowed = prefetch.allowance(20_000)
+    assert 0 < allowed * len(large.payload) <= 8.1 * 1024 * 1024
 
 
 def test_enqueueing_by_name_runs_the_same_handler_as_an_alias(job):

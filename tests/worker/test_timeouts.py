@@ -38,6 +38,22 @@ def test_an_async_run_past_its_timeout_is_cancelled_and_retried(job, configure):
     assert cleaned_up == [1, 1]
 
 
+def test_an_async_run_that_ended_at_its_timeout_is_retried_by_its_policy_and_waits_for_no_grace(job, configure):
+    configure(TIMEOUT_GRACE=600)
+    attempts = []
+
+    @job("slow_async", timeout=0.2, max_attempts=2)
+    async def slow_async(run: RunningJob):
+        attempts.append(run.attempt)
+        if run.attempt == 1:
+            await asyncio.sleep(60)
+
+    enqueued = slow_async.enqueue()
+    drain()
+    assert get_job(enqueued.id).status == "succeeded"
+    assert attempts == [1, 2]
+
+
 def test_an_async_run_that_swallows_its_cancellation_may_still_succeed_within_the_grace(job):
     @job("polite", timeout=0.2)
     async def polite():
@@ -169,7 +185,7 @@ def test_without_a_timeout_a_run_may_take_as_long_as_it_likes(job, configure):
     @job("long")
     def long(run: RunningJob):
         runs.append(run.attempt)
-        ended.wait(3.5)
+        ended.wait(1.5)
         return run.deadline is None
 
     enqueued = long.enqueue()

@@ -57,7 +57,7 @@ def test_a_driver_that_is_neither_postgresql_nor_sqlite_is_not_asked_for_its_tra
         connection=object(),
         in_atomic_block=False,
         get_autocommit=lambda: True,
-        settings_dict={"OPTIONS": {}},
+        settings_dict={"OPTIONS": {}, "AUTOCOMMIT": True},
         close_if_unusable_or_obsolete=lambda: None,
     )
     monkeypatch.setattr(hygiene, "connections", SimpleNamespace(all=lambda initialized_only: [other]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from traceback import clear_frames
 from typing import Any
 
 from django.db import Error, InterfaceError, OperationalError, connections
@@ -50,6 +51,19 @@ def commits_of_others(connection: BaseDatabaseWrapper) -> int:
         cursor.execute("PRAGMA data_version")
         ((version,),) = cursor.fetchall()
     return int(version)
+
+
+def release_cursors(error: BaseException) -> None:
+    """Let go of the cursors that the error's frames hold. To be called in the thread where it was raised.
+
+    Django does not close the cursor of a BEGIN that failed, and leaves it in a cycle with its error. The garbage
+    collector would reset it in whatever thread it happens to run, perhaps in the one that holds the write lock,
+    and each reset waits until this connection has done waiting for that lock.
+    """
+    raised: BaseException | None = error
+    while raised is not None:
+        clear_frames(raised.__traceback__)
+        raised = raised.__cause__
 
 
 def is_locked(error: BaseException) -> bool:

@@ -36,7 +36,7 @@ from django_jobs.outcomes import Outcome
 
 from . import leading, staging
 from .claiming import SUSPECT, USUAL, anything_ready, claim, paused_queues
-from .connecting import commits_of_others, connect, is_locked, is_refusal, standing_in
+from .connecting import commits_of_others, connect, is_locked, is_refusal, release_cursors, standing_in
 from .rows import chunks
 from .settling import settle
 
@@ -72,6 +72,7 @@ class PortableSession:
                 yield self._connection
             except Error as error:
                 self._in_contact_since = None
+                release_cursors(error)
                 if not is_locked(error):
                     self._connection.close()
                 raise EngineUnavailable(f"{type(error).__name__}: {error}") from error
@@ -89,6 +90,7 @@ class PortableSession:
             except Error as error:
                 if not outcomes:
                     raise
+                release_cursors(error)
                 logger.warning("Claiming failed: %s", error)
                 jobs = [[] for _ in claims]
         lost = [outcome for outcome in outcomes if (outcome.job_id, outcome.token) not in written]
@@ -167,7 +169,7 @@ class PortableSession:
 
     def _expired_leases(self) -> Any:
         leased = Job.objects.using(self.config.alias).filter(status=JobStatus.PROCESSING)
-        columns = ("id", "lease_token", "type", "attempts", "max_attempts", "locked_by")
+        columns = ("id", "lease_token", "queue", "type", "attempts", "max_attempts", "locked_by")
         return leased.filter(locked_until__lt=clock.now()).order_by("locked_until").values_list(*columns)
 
     def look(self, lease: timedelta) -> Look:

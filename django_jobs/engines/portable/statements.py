@@ -6,12 +6,12 @@ writer instead of failing on a stale snapshot, unless the caller has read before
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_jobs import clock
@@ -19,6 +19,7 @@ from django_jobs.engines.protocol import BulkPlaced, BulkRow, KeyHolder, NewJob,
 from django_jobs.ids import uuid7_range
 from django_jobs.models import DeadJob, FinalStatus, IdempotencyKey, Job, JobHistory, JobStatus
 
+from .folding import fold
 from .ready_order import take_places
 from .rows import Encoded, Values, chunks, copy_rows, delete_rows, insert_rows
 from .settling import TO_HISTORY
@@ -40,6 +41,7 @@ TO_JOBS = {
         "context",
     )
 }
+DEAD_TO_HISTORY = {name: origin for name, origin in TO_HISTORY.items() if name != "worker"} | {"errors": "errors"}
 
 
 class PortableStatements:
@@ -128,8 +130,28 @@ class PortableStatements:
                 moved += found
         return moved
 
+    def discard_dead(self, connection: BaseDatabaseWrapper, ids: Mapping[UUID, UUID]) -> list[UUID]:
+        now = clock.now()
+        with _atomic(connection):
+            dead = DeadJob.objects.using(connection.alias).filter(id__in=list(ids))
+            found = list(dead.values_list("id", flat=True))
+            ends = {"status": FinalStatus.DISCARDED, "finished_at": now}
+            copy_rows(connection, DeadJob, JobHistory, DEAD_TO_HISTORY, {key: ends | {"id": ids[key]} for key in found})
+            delete_rows(connection, DeadJob, found)
+        return found
+
+    def fold_dead_groups(self, connection: BaseDatabaseWrapper, limit: int, release: str) -> int:
+        with _atomic(connection):
+            return fold(connection.alias, limit, release)
+
     def wait_briefly(self, connection: BaseDatabaseWrapper) -> None:
         """SQLite has a time-out of its own, set by the project."""
+
+    def stop_after(self, connection: BaseDatabaseWrapper, limit: timedelta) -> None:
+        """SQLite cannot; its tables are small."""
+
+    def was_stopped(self, error: DatabaseError) -> bool:
+        return False
 
     def add_partitions(self, connection: BaseDatabaseWrapper, days: Iterable[date]) -> int:
         return 0

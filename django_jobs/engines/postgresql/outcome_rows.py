@@ -14,12 +14,18 @@ from django_jobs.outcomes import Buried, Finished, Outcome, Rescheduled
 
 
 def encode_outcomes(outcomes: Iterable[Outcome], worker: str, milliseconds: int) -> str:
-    """``milliseconds``: the database's time, from which the history rows take their ids."""
+    """``milliseconds``: the database's time, from which the history rows take their ids.
+
+    Of several outcomes of one lease the first counts: each row of the JSON that fits a lease is written.
+    """
+    firsts: dict[tuple[UUID, int], Outcome] = {}
+    for outcome in outcomes:
+        firsts.setdefault((outcome.job_id, outcome.token), outcome)
     rows = [
         _plain_success(outcome, milliseconds)
         if _is_plain_success(outcome)
         else json.dumps(_row(outcome, worker, milliseconds))
-        for outcome in outcomes
+        for outcome in firsts.values()
     ]
     return f"[{','.join(rows)}]"
 

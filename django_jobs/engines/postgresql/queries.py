@@ -46,6 +46,9 @@ def _names() -> dict[str, str]:
     tables = {
         "jobs": models.Job,
         "dead_jobs": models.DeadJob,
+        "dead_groups": models.DeadGroup,
+        "dead_group_changes": models.DeadGroupChange,
+        "dead_group_hours": models.DeadGroupHour,
         "job_history": models.JobHistory,
         "idempotency_keys": models.IdempotencyKey,
         "queues": models.Queue,

@@ -237,8 +237,9 @@ class PostgresqlSession:
                 with _transaction(connection):
                     terms = {"limit": MAX_RESCUED, "grace": self.config.rescue_grace}
                     rows = connection.execute(query("expired"), terms).fetchall()
-                    outcomes = [] if self._was_silent() else [judge(ExpiredLease(*row)) for row in rows]
+                    outcomes = [] if self._was_silent() else [judge(ExpiredLease(*row[:-1])) for row in rows]
                     if outcomes:
+                        self.clock.sample(rows[0][-1])
                         self._send_outcomes(connection, outcomes)
             except Exception as error:
                 refuses = partial(is_refusal, connection)

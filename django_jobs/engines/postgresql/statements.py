@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg.errors import QueryCanceled
 
 from django_jobs.engines.protocol import BulkPlaced, BulkRow, KeyHolder, NewJob, NoPartition, Placed
 from django_jobs.models.old_partitions import drop_oldest, freeze_closed
@@ -86,12 +88,8 @@ class PostgresqlStatements:
             "result": None if result is None else json.dumps(result),
             "metrics": None if metrics is None else json.dumps(metrics),
         }
-        try:
+        with _naming_missing_partition():
             return _one(connection, "complete_within", parameters) is not None
-        except IntegrityError as error:
-            if lacks_partition(error.__cause__):
-                raise NoPartition(str(error)) from error
-            raise
 
     def requeue_dead(
         self, connection: BaseDatabaseWrapper, ids: Sequence[UUID], delay: timedelta
@@ -102,9 +100,27 @@ class PostgresqlStatements:
             moved: list[tuple[UUID, str]] = cursor.fetchall()
         return moved
 
+    def discard_dead(self, connection: BaseDatabaseWrapper, ids: Mapping[UUID, UUID]) -> list[UUID]:
+        terms: dict[str, Any] = {"ids": list(ids), "history_ids": list(ids.values())}
+        with _naming_missing_partition(), connection.cursor() as cursor:
+            cursor.execute(query("discard_dead"), terms)
+            return [job_id for (job_id,) in cursor.fetchall()]
+
+    def fold_dead_groups(self, connection: BaseDatabaseWrapper, limit: int, release: str) -> int:
+        folded: int = _one(connection, "fold_dead_groups", {"limit": limit, "release": release})[0]
+        return folded
+
     def wait_briefly(self, connection: BaseDatabaseWrapper) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL lock_timeout = '2s'")
+
+    def stop_after(self, connection: BaseDatabaseWrapper, limit: timedelta) -> None:
+        with connection.cursor() as cursor:
+            milliseconds = str(limit // timedelta(milliseconds=1))
+            cursor.execute("SELECT set_config('statement_timeout', %s, true)", [milliseconds])
+
+    def was_stopped(self, error: DatabaseError) -> bool:
+        return isinstance(error.__cause__, QueryCanceled)
 
     def add_partitions(self, connection: BaseDatabaseWrapper, days: Iterable[date]) -> int:
         with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
@@ -120,6 +136,16 @@ class PostgresqlStatements:
 
     def server_time(self, connection: BaseDatabaseWrapper) -> datetime:
         return _server_time(connection)
+
+
+@contextmanager
+def _naming_missing_partition() -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError as error:
+        if lacks_partition(error.__cause__):
+            raise NoPartition(str(error)) from error
+        raise
 
 
 def _chunks(rows: Iterable[BulkRow]) -> Iterator[list[BulkRow]]:

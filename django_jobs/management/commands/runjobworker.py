@@ -12,7 +12,6 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.connection import ConnectionDoesNotExist
 
-from django_jobs.conf import get_settings
 from django_jobs.exceptions import ConfigurationError, DjangoJobsError
 from django_jobs.management.database import refuse_unusable_database
 from django_jobs.registry import registry
@@ -33,16 +32,14 @@ The first signal stops claiming, hands unstarted jobs back and waits for running
 seconds; what still runs then is handed back too, its attempt refunded. A second signal does that at once. Give your
 process manager a longer kill delay than --shutdown-timeout.
 
-Exit codes: 0 stopped or drained; 1 wrong arguments or settings, or no usable database at the start; 70 threads were
-stuck in handlers that overran their time-out, so start a new process.
+Exit codes: 0 stopped or drained; 1 wrong arguments or settings, or no usable database at the start; 70 handlers
+overran their time-out and did not end, so start a new process.
 """
 
 LONGEST_SECONDS = 366 * 24 * 3600
 
 
-STUCK = (
-    "Threads were stuck in handlers that overran their time-out; their jobs are retried elsewhere. Start a new process."
-)
+STUCK = "Handlers overran their time-out and did not end; their jobs are retried elsewhere. Start a new process."
 
 
 def _end_now(code: int) -> None:
@@ -102,15 +99,13 @@ class Command(BaseCommand):
             _end_now(code)
 
     def _options(self, options: dict[str, Any]) -> WorkerOptions:
-        settings = get_settings()
         for name in ("drain_horizon", "shutdown_timeout"):
             if options[name] is not None and not 0 <= options[name] <= LONGEST_SECONDS:
                 raise CommandError(f"--{name.replace('_', '-')} must be 0 to {LONGEST_SECONDS} seconds.")
         if options["drain_horizon"] and not options["drain"]:
             raise CommandError("--drain-horizon needs --drain.")
         try:
-            concurrency = settings.concurrency if options["concurrency"] is None else options["concurrency"]
-            groups = parse_queues(options["queues"], concurrency)
+            groups = parse_queues(options["queues"], options["concurrency"])
         except DjangoJobsError as error:
             raise CommandError(str(error)) from error
         timeout = options["shutdown_timeout"]

@@ -1,5 +1,5 @@
 -- Write the outcomes of many runs: finish, reschedule or bury, all in one statement.
--- In:    outcomes: a JSON array. kind is 'finish', 'again' or 'bury'.
+-- In:    outcomes: a JSON array, at most one for each lease. kind is 'finish', 'again' or 'bury'.
 -- Out:   a row for each run written: id, token, kind, status. An id that does not come back is busy (its row is locked) or lost.
 -- Index: the primary key. No condition on status: the planner would walk the lease index with every leased and dead row in it.
 --        The token alone says that the row is ours.

@@ -1,0 +1,50 @@
+"""Moves the jobs of bulk operations, a batch of each in a turn."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from django.db import connections
+
+from django_jobs.engines.protocol import Session
+from django_jobs.logs import get_logger
+from django_jobs.operations.bulk_step import bulk_step, running_bulks
+
+logger = get_logger("django_jobs.maintenance")
+
+IDLE = timedelta(seconds=2)
+SPREADING = timedelta(milliseconds=500)
+BUSY = timedelta(milliseconds=1)  # the other services have their turns in between
+
+
+class BulkRunner:
+    name = "bulk runner"
+
+    def __init__(self, alias: str) -> None:
+        self._alias = alias
+        self.pause = IDLE
+
+    def run_once(self, session: Session) -> int:
+        self.pause = IDLE
+        try:
+            running = running_bulks()
+            more = [_step(operation) for operation in running]
+            if running:
+                self.pause = BUSY if any(more) else SPREADING
+        finally:
+            if self.pause != BUSY:
+                connections[self._alias].close()
+        return len(more)
+
+    def close(self, session: Session) -> None:
+        """Nothing to do: another process goes on."""
+
+
+def _step(operation: UUID) -> bool:
+    """One that fails does not stop the others; its row says why, and it is tried again."""
+    try:
+        return bulk_step(operation)
+    except Exception:
+        logger.exception("A batch of bulk operation %s failed, and will be tried again.", operation)
+        return False
