@@ -18,8 +18,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from .conf import SETTING, Settings, did_you_mean, get_settings
 from .engines import SUPPORTED
-from .exceptions import ConfigurationError, UnknownQueue
+from .exceptions import ConfigurationError, EnqueueError, UnknownQueue
 from .models import Job
+from .operations.declared_schedules import declared_schedules
 from .registry import registry
 
 TAG = "django_jobs"
@@ -168,6 +169,20 @@ def check_queues_of_job_types(settings: Settings) -> Iterable[CheckMessage]:
             settings.declared(job_type.queue or settings.first_queue)
         except UnknownQueue as error:
             yield Error(f"Job type {job_type.name!r}: {error}", obj=job_type.handler, id="django_jobs.E006")
+
+
+@register(TAG)
+@_with_settings
+def check_declared_schedules(settings: Settings) -> Iterable[CheckMessage]:
+    for spec in declared_schedules:
+        try:
+            spec.columns()
+        except EnqueueError as error:
+            yield Error(
+                f"Schedule {spec.name!r}: {error}",
+                hint="Correct the schedule() call; until then it is not synced.",
+                id="django_jobs.E010",
+            )
 
 
 @register(TAG)

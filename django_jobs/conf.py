@@ -11,6 +11,7 @@ from datetime import timedelta
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
@@ -21,8 +22,32 @@ from .redaction import DEFAULT_NAMES
 from .retry import RetryPolicy
 
 SETTING = "DJANGO_JOBS"
-ABOVE_ZERO = ("timeout", "rescue_every", "stage_every", "poll_every", "poll_every_unproven")
-NOT_NEGATIVE = ("timeout_grace", "idempotency_retention", "unknown_patience", "shutdown_timeout")
+ABOVE_ZERO = (
+    "timeout",
+    "rescue_every",
+    "stage_every",
+    "poll_every",
+    "poll_every_unproven",
+    "watch_every",
+    "alert_oldest_age",
+    "alert_old_transaction",
+)
+CONDITIONS = (
+    "overdue_success",
+    "unexpected_metrics",
+    "broken_schedule",
+    "new_dead_group",
+    "dead_rate",
+    "lost_leases",
+    "oldest_job",
+    "queue_trend",
+    "unserved_queue",
+    "old_transaction",
+    "dead_tuples",
+    "missing_partition",
+)
+RETENTIONS = ("history_retention", "dead_retention", "count_retention", "slot_retention", "alert_retention")
+NOT_NEGATIVE = ("alert_calm", "timeout_grace", "idempotency_retention", "unknown_patience", "shutdown_timeout")
 
 
 class Settings(BaseModel):
@@ -67,14 +92,15 @@ class Settings(BaseModel):
         default=None, description="Pause between renewals. At most a third of LEASE, which is the default."
     )
     rescue_every: timedelta = Field(
-        default=timedelta(seconds=2), description="Pause between looks for leases that ran out."
+        default=timedelta(seconds=2),
+        description="Longest pause between looks for leases that ran out, of the process that looks for all.",
     )
     stage_every: timedelta = Field(
-        default=timedelta(seconds=1),
-        description="Longest pause between looks for scheduled jobs that are due.",
+        default=timedelta(seconds=2),
+        description="Longest pause between looks for scheduled jobs that are due, of the process that looks for all.",
     )
     poll_every: timedelta = Field(
-        default=timedelta(seconds=5), description="Safety poll of a sleeping worker that can be woken."
+        default=timedelta(seconds=30), description="Safety poll of a sleeping worker that can be woken."
     )
     poll_every_unproven: timedelta = Field(
         default=timedelta(seconds=1),
@@ -99,6 +125,67 @@ class Settings(BaseModel):
         description="Names of payload fields whose values people see only with the permission to reveal them: "
         "`card` hides `card`, `card_number` and `clientCard`, not `discard`.",
     )
+
+    history_retention: timedelta | None = Field(
+        default=timedelta(days=30), description="How long finished jobs are kept, in whole days. None: for ever."
+    )
+    dead_retention: timedelta | None = Field(
+        default=None,
+        description="After how long a dead job is given up: a history row, discarded. None: kept until somebody acts.",
+    )
+    count_retention: timedelta | None = Field(
+        default=timedelta(days=90), description="How long the counts of ended runs are kept. None: for ever."
+    )
+    slot_retention: timedelta | None = Field(
+        default=timedelta(days=90), description="How long the slots of schedules are kept. None: for ever."
+    )
+    alert_retention: timedelta | None = Field(
+        default=timedelta(days=90), description="How long resolved alerts are kept. None: for ever."
+    )
+
+    watch_every: timedelta = Field(
+        default=timedelta(seconds=60), description="Pause between looks for what alerts are about."
+    )
+    notifiers: tuple[str, ...] = Field(
+        default=("log",),
+        repr=False,
+        description="Who is told of alerts: 'log', 'mail' (to ADMINS), the https:// address of a webhook that takes "
+        "what Slack takes, or the dotted path of a function that takes an AlertEvent.",
+    )
+    muted_alerts: frozenset[str] = Field(default=frozenset(), description="Conditions that are not looked for.")
+    alert_calm: timedelta = Field(
+        default=timedelta(minutes=5),
+        description="How long a condition must not have held before its alert counts as resolved.",
+    )
+    alert_oldest_age: timedelta = Field(
+        default=timedelta(minutes=15), description="How long a ready job may wait before there is an alert."
+    )
+    alert_dead_percent: int = Field(
+        default=20, ge=1, le=100, description="Which part of a type's jobs may die in 15 minutes, from five on."
+    )
+    alert_lost_leases: int = Field(default=5, ge=1, description="How many runs may lose their lease in 15 minutes.")
+    alert_old_transaction: timedelta = Field(
+        default=timedelta(minutes=30), description="How long a transaction in the jobs' PostgreSQL may be open."
+    )
+    alert_dead_tuples: int = Field(
+        default=500_000, ge=1, description="How many dead rows the jobs table may hold in PostgreSQL."
+    )
+
+    @field_validator("muted_alerts")
+    @classmethod
+    def _known_conditions(cls, names: frozenset[str]) -> frozenset[str]:
+        for name in sorted(names - set(CONDITIONS)):
+            raise ValueError(
+                f"{name!r} is no condition of alerts.{did_you_mean(name, CONDITIONS)} Known: {', '.join(CONDITIONS)}"
+            )
+        return names
+
+    @field_validator("notifiers")
+    @classmethod
+    def _notifier_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for number, name in enumerate(names, start=1):
+            check_notifier(name, number)
+        return names
 
     @field_validator("retry", mode="before")
     @classmethod
@@ -136,6 +223,9 @@ class Settings(BaseModel):
                 f"LEASE ({self.lease}): a worker that looks less often cannot tell a server that stood still from a "
                 "dead worker"
             )
+        for name in RETENTIONS:
+            if (kept := getattr(self, name)) is not None and kept < timedelta(days=1):
+                raise ValueError(f"{name.upper()} must be at least a day, or None to keep everything")
         for name in ABOVE_ZERO:
             if (value := getattr(self, name)) is not None and value <= timedelta(0):
                 raise ValueError(f"{name.upper()} must be above zero")
@@ -174,6 +264,19 @@ def check_queue_name(name: str) -> None:
     if not name or name != name.strip() or len(name) > 200 or any(c in ",:" or not c.isprintable() for c in name):
         raise ValueError(
             f"{name!r} is no queue name: 1 to 200 printable characters, no comma, no colon, no space at the ends"
+        )
+
+
+def check_notifier(name: str, number: int) -> None:
+    """Raise ValueError unless it names a notifier. The message does not repeat it: a webhook's address is a secret."""
+    parts = urlsplit(name)
+    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    is_webhook = bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and is_local))
+    is_path = "." in name and all(part.isidentifier() for part in name.split("."))
+    if not (name in ("log", "mail") or is_webhook or is_path):
+        raise ValueError(
+            f"entry {number} is neither 'log' nor 'mail', nor an https:// address, nor a dotted path such as "
+            "'shop.alerts.page_somebody' (plain http:// only to this machine)"
         )
 
 

@@ -1,7 +1,8 @@
 """What travels with a job besides its payload: request id, trace parent, who enqueued.
 
 Set it once at the edge (a middleware, a command) and every job enqueued below carries it; a run sets its own
-job's, so jobs enqueued by a handler carry it on.
+job's, so jobs enqueued by a handler carry it on. Names that begin with ``django_jobs.`` are ours: they say which slot
+of which schedule a job is for, and go no further than that job.
 """
 
 from __future__ import annotations
@@ -10,6 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
+
+RESERVED = "django_jobs."
+SCHEDULE = f"{RESERVED}schedule"
+SLOT = f"{RESERVED}slot"
+JITTER = f"{RESERVED}jitter"
 
 _context: ContextVar[MappingProxyType[str, str] | None] = ContextVar("django_jobs_context", default=None)
 
@@ -30,4 +36,8 @@ def job_context(**values: str) -> Iterator[None]:
 
 def adopt_context(values: dict[str, str]) -> None:
     """Replace the context of the current ``contextvars.Context``: a run's first act."""
-    _context.set(MappingProxyType(values))
+    _context.set(MappingProxyType(without_reserved(values)))
+
+
+def without_reserved(values: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in values.items() if not name.startswith(RESERVED)}

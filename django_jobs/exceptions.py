@@ -9,8 +9,10 @@ DjangoJobsError
 │   ├── UnknownQueue            names the nearest declared queue
 │   ├── SeparateTransactions    the job and the data could not commit together
 │   └── IdempotencyConflict     the same key with another payload
-├── InvalidSchedule             a cron expression, a time zone or an interval is wrong
+├── InvalidSchedule             a cron expression, a time zone, an interval or a policy is wrong
+├── ScheduleNotFound            names the nearest schedule
 ├── JobNotFound                 no job, dead job or history row has this id
+├── AlertNotFound               no alert has this id
 ├── BulkNotFound                no bulk operation has this id
 ├── LeaseLost                   this run may no longer write; another may be running
 ├── RunTimedOut                 recorded for a run that overran its time-out
@@ -75,8 +77,16 @@ class InvalidSchedule(DjangoJobsError, ValueError):
     """A cron expression, a time zone or an interval cannot be used; the message gives the reason in one line."""
 
 
+class ScheduleNotFound(DjangoJobsError, LookupError):
+    """No schedule has this name."""
+
+
 class JobNotFound(DjangoJobsError, LookupError):
     """No unfinished job, dead job or history row has this id."""
+
+
+class AlertNotFound(DjangoJobsError, LookupError):
+    """No alert has this id."""
 
 
 class BulkNotFound(DjangoJobsError, LookupError):

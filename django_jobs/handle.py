@@ -10,6 +10,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from .exceptions import ConfigurationError
+from .expectations import Expectation
 from .operations.enqueue import EnqueuedJob, enqueue_many_of_type, enqueue_type
 from .operations.options import Options
 from .payload import Signature
@@ -74,6 +75,8 @@ def job(
     on_lost: OnLost = "retry",
     isolation: Isolation | None = None,
     aliases: Iterable[str] = (),
+    expect_success_within: timedelta | float | None = None,
+    expect: Mapping[str, Expectation] | None = None,
 ) -> Callable[[Callable[..., Any]], JobHandle]:
     """Register the function below as the handler of job type ``name``.
 
@@ -81,7 +84,9 @@ def job(
     that returns a timedelta. ``atomic``: the handler's writes to the jobs database and the job's completion
     commit together. ``on_lost``: what happens when the worker vanishes in mid-run. ``isolation="process"``: run it
     in a process of its own, killed at its time-out. ``aliases``: former names, the oldest first: their jobs are
-    still taken, and idempotency keys remember the oldest. Raises ConfigurationError, at import time.
+    still taken, and idempotency keys remember the oldest. ``expect_success_within``, ``expect`` (number given to
+    ``run.report()`` to ``at_least(…)`` or ``near_usual(…)``): an alert says when it is not so. Raises
+    ConfigurationError, at import time.
     """
     if not isinstance(name, str):
         raise ConfigurationError('Give the job type a name: write @job("send_invoice") above the handler.')
@@ -100,6 +105,8 @@ def job(
             on_lost=on_lost,
             isolation=isolation,
             aliases=(aliases,) if isinstance(aliases, str) else tuple(aliases),
+            expect_success_within=_duration(expect_success_within),
+            expect=expect or {},
         )
         registry.register(job_type)
         return JobHandle(job_type)

@@ -76,6 +76,11 @@ def uuid7_range(day: date) -> tuple[UUID, UUID]:
     return _lowest(_millisecond(start)), _lowest(_millisecond(start) + 86_400_000)
 
 
+def lowest_uuid7(instant: datetime) -> UUID:
+    """The lowest id of this instant's millisecond: what was made from then on is not below. ValueError if naive."""
+    return _lowest(_millisecond(instant))
+
+
 def _millisecond(instant: datetime) -> int:
     if instant.tzinfo is None:
         raise ValueError("An id needs an aware instant.")

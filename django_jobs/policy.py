@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
 from .conf import get_settings
 from .exceptions import ConfigurationError
+from .expectations import Expectation, parse_expectations
 from .logs import get_logger
 from .payload import Signature
 from .retry import RetryPolicy, retry_after
@@ -40,10 +41,12 @@ class JobType:
     on_lost: OnLost = "retry"
     isolation: Isolation | None = None
     aliases: tuple[str, ...] = field(default=())
+    expect_success_within: timedelta | None = None
+    expect: Mapping[str, Expectation] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         for name in (self.name, *self.aliases):
-            if not _is_name(name):
+            if not is_name(name):
                 raise ConfigurationError(
                     f"{name!r} is no job type name: give 1 to {MAX_NAME} printable characters, such as 'send_invoice'."
                 )
@@ -51,16 +54,23 @@ class JobType:
             raise ConfigurationError(f"Job type {self.name!r}: {fault}")
 
     def _faults(self) -> Iterator[str]:
-        if self.queue is not None and not _is_name(self.queue):
+        if self.queue is not None and not is_name(self.queue):
             yield f"queue must be the name of a declared queue, not {self.queue!r}."
         if not _is_int(self.priority) or self.priority not in PRIORITIES:
             yield f"priority must be a whole number from -32768 to 32767, not {self.priority!r}."
         if self.max_attempts is not None and not (_is_int(self.max_attempts) and 1 <= self.max_attempts <= 32000):
             yield f"max_attempts must be a whole number from 1 to 32000, not {self.max_attempts!r}."
-        if self.timeout is not None and not (isinstance(self.timeout, timedelta) and self.timeout > timedelta(0)):
+        if self.timeout is not None and not _is_positive(self.timeout):
             yield f"timeout must be seconds or a timedelta above zero, not {self.timeout!r}; None means no limit."
         if self.retry is not None and not _can_delay(self.retry):
             yield f"retry must be a RetryPolicy or a function of (attempt, error), not {self.retry!r}."
+        if self.expect_success_within is not None and not _is_positive(self.expect_success_within):
+            shown = repr(self.expect_success_within)
+            yield f"expect_success_within must be seconds or a timedelta above zero, not {shown}."
+        try:
+            parse_expectations(self.expect)
+        except ConfigurationError as error:
+            yield str(error)
         if self.on_lost not in ("retry", "bury"):
             yield f"on_lost is 'retry' or 'bury', not {self.on_lost!r}."
         if self.isolation not in (None, "process"):
@@ -81,6 +91,11 @@ class JobType:
     @property
     def is_async(self) -> bool:
         return self.signature.is_async
+
+    @property
+    def is_watched(self) -> bool:
+        """Does it declare what to expect of its runs?"""
+        return self.expect_success_within is not None or bool(self.expect)
 
     @property
     def time_limit(self) -> timedelta | None:
@@ -118,8 +133,12 @@ class JobType:
         return default.delay(attempt)
 
 
-def _is_name(value: object) -> bool:
+def is_name(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isprintable()
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, timedelta) and value > timedelta(0)
 
 
 def _can_delay(value: object) -> bool:

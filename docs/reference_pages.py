@@ -18,6 +18,7 @@ import django_jobs
 from django_jobs import exceptions
 from django_jobs.conf import Settings
 from django_jobs.handle import JobHandle
+from django_jobs.maintenance.notifiers import AlertEvent
 from django_jobs.management import commands
 from django_jobs.operations.bulk import BulkInfo, BulkPreview
 from django_jobs.operations.dead_groups import DeadGroupDetail, DeadGroupInfo, DeadGroupPage
@@ -155,7 +156,8 @@ def _command(name: str) -> str:
     own = [action for action in _actions(command) if not usual.intersection(action.option_strings)]
     own = [action for action in own if action.help != SUPPRESS]
     rows = "\n".join(f"| {_option(action)} | {_text(action.help or '')} |" for action in own)
-    return f"## {name}\n\n```text\n{command.help.strip()}\n```\n\n| option | meaning |\n|---|---|\n{rows}\n"
+    table = f"\n| option | meaning |\n|---|---|\n{rows}\n" if rows else ""
+    return f"## {name}\n\n```text\n{command.help.strip()}\n```\n{table}"
 
 
 def _actions(command: Any) -> list[Action]:
@@ -184,6 +186,15 @@ def api_page() -> str:
             *_public("get_job"),
             ("JobInfo", JobInfo),
             *_public("cancel", "retry_dead", "discard_dead", "pause", "resume"),
+        ],
+        "Schedules": [
+            *_public("schedule", "create_schedule", "update_schedule", "delete_schedule"),
+            *_public("enable_schedule", "disable_schedule", "run_schedule_now"),
+            *_public("get_schedule", "list_schedules", "preview_schedule"),
+        ],
+        "Silence and alerts": [
+            *_public("at_least", "near_usual", "alerts", "acknowledge_alert", "resolve_alert"),
+            ("AlertEvent", AlertEvent),
         ],
         "Triage": [
             *_public("dead_groups"),

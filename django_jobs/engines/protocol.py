@@ -27,6 +27,10 @@ from django_jobs.outcomes import Outcome
 MAX_STAGED = 1000
 MAX_RESCUED = 500
 
+# The leadership's name, and the share of its lease below which it is renewed.
+MAINTENANCE = "maintenance"
+RENEW_BELOW = 0.75
+
 
 class EngineUnavailable(DjangoJobsError):
     """The database did not do it this time. Nothing is known to be wrong with the request."""
@@ -183,6 +187,23 @@ class Staging:
     next_due: timedelta | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What there is to do, as the leader of maintenance sees it. A process that does not lead learns only when it may
+    try again: ``free_in``.
+
+    ``next_due`` and ``next_slot``: time until the next scheduled job and the next look at a schedule, zero or less when
+    it is due, None when there is none. ``waiting``: queues with ready jobs although somebody is asleep.
+    """
+
+    leads: bool
+    free_in: timedelta = timedelta(0)
+    next_due: timedelta | None = None
+    next_slot: timedelta | None = None
+    lapsed: bool = False
+    waiting: frozenset[str] = frozenset()
+
+
 class Judge(Protocol):
     """Decides what becomes of a lost run."""
 
@@ -200,6 +221,10 @@ class Statements(Protocol):
         self, connection: BaseDatabaseWrapper, shared: NewJob, rows: Iterable[BulkRow], *, keyed: bool
     ) -> BulkPlaced:
         """Any number of jobs with the options of ``shared``. The caller opens the transaction."""
+        ...
+
+    def enqueue_each(self, connection: BaseDatabaseWrapper, jobs: Sequence[NewJob]) -> list[Placed]:
+        """Some hundred jobs without keys, each with options of its own, in their order."""
         ...
 
     def key_holder(self, connection: BaseDatabaseWrapper, queue: str, key: str) -> KeyHolder | None: ...
@@ -258,6 +283,21 @@ class Statements(Protocol):
         """Make what history needs to take these days; returns how many partitions are new."""
         ...
 
+    def prune_history(self, connection: BaseDatabaseWrapper, before: date, limit: int) -> int:
+        """Remove a bounded part of the history of days before this one: a partition, or up to ``limit`` rows. Returns
+        how many of these; 0 when nothing is left. Outside transactions. Raises OperationalError when locks stand in the
+        way.
+        """
+        ...
+
+    def freeze_history(self, connection: BaseDatabaseWrapper, before: date) -> int:
+        """Have the history of days before this one settled for good; returns how many partitions were new to it."""
+        ...
+
+    def server_time(self, connection: BaseDatabaseWrapper) -> datetime:
+        """The database's time."""
+        ...
+
 
 class Session(Protocol):
     """One thread's own connection to the jobs database.
@@ -295,6 +335,16 @@ class Session(Protocol):
 
         Rows that are locked are left out: what the process sent last may still be committing.
         """
+        ...
+
+    def look(self, lease: timedelta) -> Look:
+        """Take or renew the leadership of maintenance for so long, unless another process has it; if this one leads,
+        look for what is to be done. Nothing is moved. Only work is saved: two leaders would do no harm.
+        """
+        ...
+
+    def resign(self) -> bool:
+        """Give the leadership up at once; False if this process did not have it."""
         ...
 
     def stage(self) -> Staging:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from django.db import connections, transaction
 from django.db.models.functions import Now
 
+from django_jobs import clock
 from django_jobs.engines import statements
 from django_jobs.engines.protocol import Session
 from django_jobs.models import JobCount, Worker
@@ -18,12 +19,13 @@ from .counts import Count, Counts, Key
 class Reporter:
     """``running`` tells how many jobs the process holds now.
 
-    A minute's counts are written as they stand, again and again: nothing is added up in the database, so a
-    report that is repeated changes nothing.
+    With nothing new to tell it shows itself less often. A minute's counts are written as they stand, again and
+    again: nothing is added up in the database, so a report that is repeated changes nothing.
     """
 
     name = "reporter"
     pause = timedelta(seconds=10)
+    rest = timedelta(seconds=30)
 
     def __init__(self, row: Worker, alias: str, running: Callable[[], int], counts: Counts) -> None:
         self._row = row
@@ -31,9 +33,15 @@ class Reporter:
         self._running = running
         self._counts = counts
         self._registered = False
+        self._shown = -1
+        self._shown_at = 0.0
 
     def run_once(self, session: Session) -> int:
-        return self._report()
+        return self._report() if self._has_news() else 0
+
+    def _has_news(self) -> bool:
+        shown_lately = clock.monotonic() - self._shown_at < self.rest.total_seconds()
+        return not shown_lately or self._running() != self._shown or bool(self._counts.unwritten())
 
     def close(self, session: Session) -> None:
         self._report(stopped_at=Now())
@@ -49,6 +57,7 @@ class Reporter:
         finally:
             connection.close()
         self._registered = True
+        self._shown_at = clock.monotonic()
         self._counts.note_written(counts)
         return len(counts)
 
@@ -56,7 +65,8 @@ class Reporter:
         if not self._registered:
             Worker.objects.using(self._alias).bulk_create([self._row], ignore_conflicts=True)
         mine = Worker.objects.using(self._alias).filter(pk=self._row.pk)
-        mine.update(running=self._running(), last_seen_at=Now(), **more)
+        self._shown = self._running()
+        mine.update(running=self._shown, last_seen_at=Now(), **more)
 
     def _write_counts(self) -> dict[Key, Count]:
         counts = self._counts.unwritten()

@@ -1,4 +1,7 @@
-"""Gives jobs whose lease ran out another attempt, or buries them. Each lost run is counted, as ``lost``."""
+"""Gives jobs whose lease ran out another attempt, or buries them. Each lost run is counted, as ``lost``.
+
+It runs when it is hastened: a lease ran out.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
 
-from django_jobs.engines.protocol import ExpiredLease, Judge, Session
+from django_jobs.engines.protocol import MAX_RESCUED, ExpiredLease, Judge, Session
 from django_jobs.logs import get_logger
 from django_jobs.outcomes import Outcome
 
@@ -18,12 +21,13 @@ class Rescuer:
 
     name = "rescuer"
 
-    def __init__(self, every: timedelta, judge: Judge, count: Callable[[str, str], None]) -> None:
-        self.pause = every
+    def __init__(self, judge: Judge, count: Callable[[str, str], None]) -> None:
         self._judge = judge
         self._count = count
+        self.pause: timedelta | None = None
 
     def run_once(self, session: Session) -> int:
+        self.pause = None
         leases: dict[UUID, ExpiredLease] = {}
 
         def judge(lease: ExpiredLease) -> Outcome:
@@ -33,6 +37,8 @@ class Rescuer:
         outcomes = session.rescue(judge)
         for outcome in outcomes:
             self._note(leases[outcome.job_id])
+        if len(outcomes) == MAX_RESCUED:
+            self.pause = timedelta(0)
         return len(outcomes)
 
     def _note(self, lease: ExpiredLease) -> None:

@@ -1,4 +1,4 @@
-"""Maintenance: small services that any worker may run, all of them in one thread with one session.
+"""Maintenance: small services, several of them in one thread with one session.
 
 A service does one thing in ``run_once`` and returns what it did. Every one of them is safe to run in any
 number of processes at once. A service that fails is logged and tried again at its next turn; it never stops
@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from math import inf
 from typing import Protocol
 
 from django.db import connections
@@ -20,14 +21,18 @@ from django_jobs.logs import get_logger
 
 logger = get_logger("django_jobs.maintenance")
 
+LONGEST_WAIT = 60.0
+# How often a process that does not lead asks itself whether it leads by now.
+FOLLOWER_WAIT = 5.0
+
 
 class Service(Protocol):
-    """``pause``: until the next turn, asked after each."""
+    """``pause``: until the next turn, asked after each. None: until it is hastened."""
 
     name: str
 
     @property
-    def pause(self) -> timedelta: ...
+    def pause(self) -> timedelta | None: ...
 
     def run_once(self, session: Session) -> int:
         """Do what is due; returns how many things were done."""
@@ -39,37 +44,79 @@ class Service(Protocol):
 
 
 class Maintenance:
-    def __init__(self, open_session: Callable[[], Session], services: Sequence[Service]) -> None:
+    """``leading``: services that only the leader runs, while ``leads()``."""
+
+    def __init__(
+        self,
+        open_session: Callable[[], Session],
+        services: Sequence[Service],
+        *,
+        leading: Sequence[Service] = (),
+        leads: Callable[[], bool] = lambda: False,
+        name: str = "maintenance",
+    ) -> None:
         self._open_session = open_session
-        self._services = services
-        self._due = dict.fromkeys(range(len(services)), 0.0)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._serve, name="django_jobs maintenance", daemon=True)
+        self._services = (*services, *leading)
+        self._leading = frozenset(service.name for service in leading)
+        self._leads = leads
+        self._due = {service.name: 0.0 if service.pause is not None else inf for service in self._services}
+        self._changed = threading.Condition()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._serve, name=f"django_jobs {name}", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self, timeout: float = 5.0) -> None:
-        self._stop.set()
+        self.ask_to_stop()
         self._thread.join(timeout)
+
+    def ask_to_stop(self) -> None:
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+
+    def hasten(self, name: str, seconds: float = 0.0) -> None:
+        """Give the service its next turn in so many seconds, or earlier. Safe from any thread; unknown names pass."""
+        at = clock.monotonic() + seconds
+        with self._changed:
+            if at < self._due.get(name, 0.0):
+                self._due[name] = at
+                self._changed.notify()
 
     def _serve(self) -> None:
         session = self._open_session()
-        while not self._stop.wait(self._until_next()):
+        while self._wait():
             self.run_due(session)
         for service in self._services:
             _guarded(service, service.close, session)
         session.close()
         connections.close_all()
 
+    def _wait(self) -> bool:
+        """Until a turn is due. False: this is the end."""
+        with self._changed:
+            while not self._stopped and (seconds := self._until_next()) > 0:
+                self._changed.wait(seconds)
+            return not self._stopped
+
     def _until_next(self) -> float:
-        return max(min(self._due.values(), default=60.0) - clock.monotonic(), 0.0)
+        active = [service.name for service in self._active()]
+        longest = LONGEST_WAIT if len(active) == len(self._services) else FOLLOWER_WAIT
+        return min([longest, *(self._due[name] - clock.monotonic() for name in active)])
+
+    def _active(self) -> list[Service]:
+        leads = self._leads()
+        return [service for service in self._services if leads or service.name not in self._leading]
 
     def run_due(self, session: Session) -> None:
-        for number, service in enumerate(self._services):
-            if clock.monotonic() >= self._due[number]:
+        for service in self._active():
+            if clock.monotonic() >= self._due[service.name]:
+                # Cleared first: whoever hastens it during its turn gets another one.
+                self._due[service.name] = inf
                 _guarded(service, service.run_once, session)
-                self._due[number] = clock.monotonic() + service.pause.total_seconds()
+                if (pause := service.pause) is not None:
+                    self.hasten(service.name, pause.total_seconds())
 
 
 def _guarded(service: Service, act: Callable[[Session], object], session: Session) -> None:

@@ -1,27 +1,26 @@
-"""The services of a worker."""
+"""The services that only the leader runs, in a thread where they may take their time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from django_jobs.conf import Settings
-from django_jobs.engines.protocol import Judge
 
 from .bulk_runner import BulkRunner
-from .counts import Counts
 from .dead_group_folder import DeadGroupFolder
+from .notifiers import notifier
+from .notifying import Notifying
+from .observer import Observer
 from .partitioner import Partitioner
-from .rescuer import Rescuer
+from .pruner import Pruner
 from .service import Service
-from .stager import Stager
+from .watcher import Watcher
 
 
-def standard_services(settings: Settings, judge: Judge, poke: Callable[[], None], counts: Counts) -> list[Service]:
-    """What keeps the tables going, in every worker unless it was told not to."""
+def slow_services(settings: Settings) -> list[Service]:
     return [
-        Stager(settings.stage_every, poke),
-        Rescuer(settings.rescue_every, judge, counts.add_lost),
         Partitioner(settings.database),
+        Pruner(settings),
+        Observer(settings),
+        Watcher(settings, Notifying(settings.database, [notifier(entry) for entry in settings.notifiers])),
         DeadGroupFolder(settings.database),
         BulkRunner(settings.database),
     ]

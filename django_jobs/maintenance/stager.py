@@ -1,4 +1,8 @@
-"""Moves scheduled jobs that are due to pending, at most a thousand of each queue and priority in a pass."""
+"""Moves scheduled jobs that are due to pending, at most a thousand of each queue and priority in a pass.
+
+It runs when it is hastened: in the leader when a job is due, in any process when a job is due that this process has
+just put back.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +15,27 @@ SHORTEST = timedelta(milliseconds=2)
 
 
 class Stager:
-    """``poke`` tells this process's own loop; a sleeper elsewhere is woken for each queue that received jobs."""
+    """``poke`` tells this process's own loop; a sleeper elsewhere is woken for each queue that received jobs.
+
+    Comes again by itself while the next job is due within ``every``.
+    """
 
     name = "stager"
 
     def __init__(self, every: timedelta, poke: Callable[[], None]) -> None:
         self._every = every
         self._poke = poke
-        self.pause = every
+        self.pause: timedelta | None = None
 
     def run_once(self, session: Session) -> int:
+        self.pause = None
         staging = session.stage()
         if staging.staged:
             for queue in sorted(staging.queues):
                 session.wake(queue)
             self._poke()
-        next_due = self._every if staging.next_due is None else staging.next_due
-        self.pause = max(min(next_due, self._every), SHORTEST)
+        if staging.next_due is not None and staging.next_due < self._every:
+            self.pause = max(staging.next_due, SHORTEST)
         return staging.staged
 
     def close(self, session: Session) -> None:

@@ -9,7 +9,7 @@ from ._operations import VendorSQL
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("django_jobs", "0001_initial"),
+        ("django_jobs", "0003_alerts"),
     ]
 
     operations = [

@@ -1,6 +1,8 @@
 """The tables, one file each."""
 
+from .alert import Alert, AlertState, Severity
 from .audit_entry import AuditEntry
+from .bookmark import Bookmark
 from .bulk_operation import BulkKind, BulkOperation, BulkState
 from .dead_group import DeadGroup, DeadGroupChange, DeadGroupHour
 from .dead_job import DeadJob
@@ -10,14 +12,22 @@ from .history import FinalStatus, JobHistory
 from .idempotency_key import IdempotencyKey
 from .job import Job
 from .job_count import JobCount
+from .leadership import Leadership
 from .queue import Queue
+from .schedule import CatchUp, Overlap, Schedule, SetBy
+from .schedule_slot import ScheduleSlot, SlotOutcome
+from .type_record import TypeRecord
 from .worker import Worker
 
 __all__ = [
+    "Alert",
+    "AlertState",
     "AuditEntry",
+    "Bookmark",
     "BulkKind",
     "BulkOperation",
     "BulkState",
+    "CatchUp",
     "DeadGroup",
     "DeadGroupChange",
     "DeadGroupHour",
@@ -29,6 +39,14 @@ __all__ = [
     "JobCount",
     "JobHistory",
     "JobStatus",
+    "Leadership",
+    "Overlap",
     "Queue",
+    "Schedule",
+    "ScheduleSlot",
+    "SetBy",
+    "Severity",
+    "SlotOutcome",
+    "TypeRecord",
     "Worker",
 ]

@@ -35,13 +35,13 @@ def add_partitions(cursor: Any, days: Iterable[date]) -> int:
     ``cursor``: Django's or psycopg's, in a transaction of its own.
     """
     days = list(days)
-    if not _missing(cursor, days)[1]:
+    if not missing_partitions(cursor, days)[1]:
         return 0
     cursor.execute("SELECT current_setting('lock_timeout')")
     before = cursor.fetchone()[0]
     cursor.execute("SET LOCAL lock_timeout = '2s'")
     cursor.execute("SELECT pg_advisory_xact_lock(hashtext('django_jobs partitions'))")
-    schema, missing = _missing(cursor, days)
+    schema, missing = missing_partitions(cursor, days)
     for day in missing:
         for statement in partition_statements(schema, day):
             cursor.execute(statement)
@@ -64,7 +64,8 @@ def leaf_name(day: date) -> str:
     return f"{TABLE}_{day:%Y%m%d}"
 
 
-def _missing(cursor: Any, days: Iterable[date]) -> tuple[str, list[date]]:
+def missing_partitions(cursor: Any, days: Iterable[date]) -> tuple[str, list[date]]:
+    """The history's schema, and those of these days that have no partition."""
     cursor.execute(_LEAVES, [TABLE])
     schema, leaves = cursor.fetchone()
     return schema, [day for day in days if leaf_name(day) not in leaves]

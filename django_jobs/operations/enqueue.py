@@ -52,7 +52,7 @@ def enqueue_type(job_type: JobType, payload: Mapping[str, Any], options: Options
     encoded = _encoded(job_type, payload, settings)
     connection = enqueueing_connection()
     engine = statements(connection.alias)
-    job = _new_job(job_type, encoded, options, settings)
+    job = new_job(job_type, encoded, options, settings)
     enqueued = _enqueue_one(connection, engine, job)
     announce_after_commit(connection, job_type, job.queue, [enqueued])
     return enqueued
@@ -83,7 +83,7 @@ def enqueue_many_of_type(
     settings = get_settings()
     connection = enqueueing_connection()
     engine = statements(connection.alias)
-    shared = _new_job(job_type, b"", options, settings)
+    shared = new_job(job_type, b"", options, settings)
     jobs: list[EnqueuedJob] = []
     with transaction.atomic(using=connection.alias):
         if idempotency_keys is not None:
@@ -201,7 +201,8 @@ def _encoded(job_type: JobType, payload: Mapping[str, Any], settings: Settings) 
     return job_type.signature.encode(payload, limit=settings.max_payload_bytes)
 
 
-def _new_job(job_type: JobType, encoded: bytes, options: Options, settings: Settings) -> NewJob:
+def new_job(job_type: JobType, encoded: bytes, options: Options, settings: Settings) -> NewJob:
+    """What the engine is told. Raises UnknownQueue."""
     key = options.idempotency_key or ""
     return NewJob(
         id=uuid7(),

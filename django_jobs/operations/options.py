@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 from django_jobs.conf import did_you_mean, get_settings
+from django_jobs.context import RESERVED
 from django_jobs.exceptions import InvalidOption
 from django_jobs.policy import PRIORITIES
 
@@ -111,5 +112,7 @@ def check_context(context: object) -> None:
     if not isinstance(context, dict) or not all(isinstance(x, str) for pair in context.items() for x in pair):
         raise InvalidOption("context must be a dict of strings to strings.")
     for name, value in context.items():
+        if name.startswith(RESERVED):
+            raise InvalidOption(f"context name {name!r}: names that begin with {RESERVED!r} are reserved.")
         _check_text(f"context name {name!r}", name, 100, may_be_empty=False)
         _check_text(f"context[{name!r}]", value, 2000, may_be_empty=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 from django_jobs.engines.protocol import Tick
 from django_jobs.logs import get_logger
 from django_jobs.maintenance.counts import Counts
-from django_jobs.outcomes import Outcome, Settled
+from django_jobs.outcomes import Outcome, Rescheduled, Settled
 
 from .held import Held
 from .reporting import final_status, log_run
@@ -16,13 +17,20 @@ from .running import Run
 logger = get_logger("django_jobs.worker")
 
 
-class Books:
-    """``ended``: how many runs were closed here."""
+# Jobs that are due later are seen by whoever leads the maintenance.
+SOON = timedelta(seconds=5)
 
-    def __init__(self, held: Held, counts: Counts) -> None:
+
+class Books:
+    """``ended``: how many runs were closed here. ``due_in`` hears after how many seconds a job is due that this process
+    has put back.
+    """
+
+    def __init__(self, held: Held, counts: Counts, due_in: Callable[[float], None]) -> None:
         self.ended = 0
         self._held = held
         self._counts = counts
+        self._due_in = due_in
 
     def close(self, outcomes: Sequence[Outcome], tick: Tick) -> None:
         """What a tick made of ``outcomes``. Those that were busy stay open."""
@@ -30,6 +38,8 @@ class Books:
         lost = {(outcome.job_id, outcome.token) for outcome in tick.lost}
         for outcome in outcomes:
             lease = (outcome.job_id, outcome.token)
+            if isinstance(outcome, Rescheduled) and outcome.delay < SOON and lease not in busy:
+                self._due_in(outcome.delay.total_seconds())
             held = None if lease in busy else self._held.remove(*lease)
             if held is None:
                 continue

@@ -9,7 +9,7 @@ again with growing pauses.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
@@ -44,11 +44,14 @@ MOST_OUTCOMES = 1000
 STALE_SECONDS = 1.0
 SHORT_POLL = 0.1
 WAKE_NEXT_SECONDS = 0.1
+RESIGNING_SECONDS = 0.5
 SURPLUS_DELAY = timedelta(seconds=1)
 
 
 class Loop:
-    """``drain``: end when nothing is left for these queues within the horizon; None: go on until ``stop``."""
+    """``hasten`` gives a service of maintenance its turn. ``drain``: end when nothing is left for these queues within
+    the horizon; None: go on until ``stop``.
+    """
 
     def __init__(
         self,
@@ -64,6 +67,7 @@ class Loop:
         busy_rows: BusyRows,
         pulse: Pulse,
         recycling: Recycling,
+        hasten: Callable[[str, float], None],
         drain: timedelta | None = None,
         shutdown_timeout: timedelta = timedelta(seconds=30),
     ) -> None:
@@ -79,7 +83,8 @@ class Loop:
         self.pulse = pulse
         self.recycling = recycling
         self.drain = drain
-        self._books = Books(held, counts)
+        self._hasten = hasten
+        self._books = Books(held, counts, lambda seconds: hasten("stager", seconds))
         self._progress = ProgressWriter(session, held)
         self._stopping = Stopping(shutdown_timeout.total_seconds())
         self._backoff = Backoff()
@@ -89,6 +94,7 @@ class Loop:
         self._next_wake: dict[str, float] = {}
         self._rotation = 0
         self._left_behind = False
+        self._woken = False
 
     # From other threads
 
@@ -150,7 +156,14 @@ class Loop:
         self._books.close(outcomes, tick)
         for claim, jobs in zip(claims, tick.jobs, strict=True):
             self._accept(claim, jobs)
+        self._ask_who_leads(found=any(tick.jobs))
         self._plan(claims, tick)
+
+    def _ask_who_leads(self, *, found: bool) -> None:
+        """Woken for nothing: so does a leader that stops, first when it leaves the sleepers, then when it resigns."""
+        if self._woken and not found:
+            self._hasten("lookout", RESIGNING_SECONDS)
+        self._woken = False
 
     def _gather(self) -> list[Outcome]:
         """Outcomes to write. Runs whose handler's transaction settled them, or that lost their lease, are closed
@@ -263,6 +276,7 @@ class Loop:
         try:
             wanted = self.session.take_notification()
             if wanted:
+                self._woken = self.session.peek_every is None
                 seen_on = self.sleeper.seen_on
                 self.sleeper.answer()
                 free = {queue for group in self.groups if group.has_free for queue in group.queues}

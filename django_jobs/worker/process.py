@@ -25,8 +25,7 @@ from django_jobs.ids import uuid7
 from django_jobs.logs import get_logger
 from django_jobs.maintenance.counts import Counts
 from django_jobs.maintenance.reporter import Reporter
-from django_jobs.maintenance.service import Maintenance, Service
-from django_jobs.maintenance.services import standard_services
+from django_jobs.maintenance.upkeep import Upkeep
 from django_jobs.models import Worker
 
 from .busy import BusyRows
@@ -95,6 +94,7 @@ class WorkerProcess:
             "renewer": Pulse(settings.renewal_pause + missable),
         }
         self._isolation = Isolation(self._session.clock)
+        self._upkeep = self._maintenance()
         executor = Executor(
             self._session.clock.milliseconds, lambda: self._ending.wait(1.0), isolate=self._isolation.run
         )
@@ -111,6 +111,7 @@ class WorkerProcess:
             pulse=self.pulses["loop"],
             recycling=Recycling(options.max_jobs, options.max_memory),
             overruns=Overruns(self._dispatcher.tasks, settings.timeout_grace),
+            hasten=self._upkeep.hasten,
             drain=options.drain,
             shutdown_timeout=(
                 settings.shutdown_timeout if options.shutdown_timeout is None else options.shutdown_timeout
@@ -144,10 +145,9 @@ class WorkerProcess:
             self.settings.renewal_pause,
             self.pulses["renewer"],
         )
-        maintenance = self._maintenance()
         watchdog = Watchdog(self.pulses, self._tell)
         renewer.start()
-        maintenance.start()
+        self._upkeep.start()
         watchdog.start()
         logger.info("%s.", self.describe())
         notify_systemd("READY=1")
@@ -159,7 +159,7 @@ class WorkerProcess:
             patience = HASTE_SECONDS if self.loop.left_behind else PATIENCE_SECONDS
             watchdog.stop(patience)
             renewer.stop(patience)
-            maintenance.stop(patience)
+            self._upkeep.stop(patience)
             self._isolation.close()
             self._dispatcher.close(0 if self.loop.left_behind else 1.0)
             self._session.close()
@@ -194,11 +194,16 @@ class WorkerProcess:
         served = ", ".join(f"{'+'.join(group.queues)} ({group.size} slots)" for group in self._groups)
         return f"Worker {self.id} serves {served}"
 
-    def _maintenance(self) -> Maintenance:
-        services: list[Service] = [Reporter(self._row(), self.settings.database, self.held.__len__, self.counts)]
-        if self.options.maintenance:
-            services += standard_services(self.settings, lost, self._poke.poke, self.counts)
-        return Maintenance(lambda: open_session(self._engine_config()), services)
+    def _maintenance(self) -> Upkeep:
+        return Upkeep(
+            self.settings,
+            lambda: open_session(self._engine_config()),
+            own=[Reporter(self._row(), self.settings.database, self.held.__len__, self.counts)],
+            judge=lost,
+            counts=self.counts,
+            poke=self._poke.poke,
+            shared=self.options.maintenance,
+        )
 
     def _row(self) -> Worker:
         return Worker(

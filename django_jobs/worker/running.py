@@ -21,6 +21,7 @@ from django.db import IntegrityError, connections, transaction
 
 from django_jobs import clock
 from django_jobs.conf import get_settings
+from django_jobs.context import JITTER, SCHEDULE, SLOT, without_reserved
 from django_jobs.engines.protocol import ClaimedJob
 from django_jobs.exceptions import LeaseLost
 from django_jobs.models import Effect
@@ -143,10 +144,32 @@ class RunningJob:
         return self._run.job.max_attempts
 
     @cached_property
-    def context(self) -> dict[str, str]:
-        """Request id, trace parent and what else the enqueuer sent along."""
+    def _all_context(self) -> dict[str, str]:
         context: dict[str, str] = json.loads(self._run.job.context)
         return context
+
+    @cached_property
+    def context(self) -> dict[str, str]:
+        """Request id, trace parent and what else the enqueuer sent along."""
+        return without_reserved(self._all_context)
+
+    @property
+    def schedule(self) -> str | None:
+        """The name of the schedule that fired this job. None: it was enqueued by other means."""
+        return self._all_context.get(SCHEDULE)
+
+    @property
+    def scheduled_for(self) -> datetime | None:
+        """The slot of the schedule that this job is for, in UTC: the same however late the job runs, and in every
+        attempt. None for a job that no slot fired.
+        """
+        slot = self._all_context.get(SLOT)
+        return None if slot is None else datetime.fromisoformat(slot)
+
+    @property
+    def jitter(self) -> timedelta:
+        """Of the schedule, to hand to ``enqueue_many(…, spread=run.jitter)``. Zero without one."""
+        return timedelta(seconds=float(self._all_context.get(JITTER, 0)))
 
     @property
     def fencing_token(self) -> int:

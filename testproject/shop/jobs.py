@@ -9,17 +9,19 @@ import asyncio
 from datetime import date, timedelta
 from http import HTTPStatus
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db.models import F
 from django.utils import timezone
 
-from django_jobs import Bury, Cancel, RetryPolicy, RunningJob, Snooze, job
+from django_jobs import Bury, Cancel, RetryPolicy, RunningJob, Snooze, job, schedule
 
 from . import documents, mails, partners
 from .models import Customer, Invoice, Order, OrderStatus, Product, WebhookDelivery
 
 SOON = RetryPolicy(base=timedelta(milliseconds=400), cap=timedelta(seconds=1), floor=timedelta(milliseconds=100))
+STORES_ZONE = "Europe/Berlin"
 CARRIERS = ("snail", "falcon", "tortoise")
 LONGEST_WAIT_FOR_INVOICE = timedelta(hours=1)
 
@@ -151,6 +153,26 @@ def report_stock(run: RunningJob, store: str, day: date) -> dict[str, str]:
         run.progress(done / count, f"{done} of {count} products")
     run.report(rows_processed=count)
     return {"file": documents.write_report(f"stock-{store}-{day}", rows)}
+
+
+@job("shop.report_all_stock", queue="bulk", timeout=30, retry=SOON, atomic=True)
+def report_all_stock(run: RunningJob) -> None:
+    """A report of each store about the day before the slot, however late this runs. ``atomic``: ordered once."""
+    night = run.scheduled_for or timezone.now()
+    day = timezone.localdate(night, ZoneInfo(STORES_ZONE)) - timedelta(days=1)
+    stores = Product.objects.order_by("store").values_list("store", flat=True).distinct()
+    report_stock.enqueue_many([{"store": store, "day": day} for store in stores], spread=run.jitter)
+
+
+schedule(
+    "nightly-stock-reports",
+    type=report_all_stock,
+    cron="30 2 * * *",
+    timezone=STORES_ZONE,
+    jitter=timedelta(minutes=5),
+    overlap="skip",
+    expect_success_within=timedelta(hours=25),
+)
 
 
 def _rehearse_fault(run: RunningJob, order: Order) -> None:

@@ -79,6 +79,15 @@ def test_the_example_in_the_readme_sends_a_mail(tmp_path):
     project.run(Block("python", SIGN_UP))
 
 
+@on_sqlite
+def test_the_examples_of_the_guide_to_schedules_do_what_they_say(tmp_path):
+    project = new_project(tmp_path, "INSTALLED_APPS += ['django_jobs', 'shop']")
+    project.command("python manage.py migrate")
+    run_to_the_end(DOCS / "guides" / "schedules.md", project)
+    project.command("python manage.py check")
+    project.command("python manage.py syncschedules")
+
+
 DOUBLE = """\
 # shop/jobs.py
 from django_jobs import job

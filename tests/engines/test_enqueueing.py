@@ -219,3 +219,20 @@ def test_a_later_bulk_is_not_lost_in_an_earlier_ones_savepoint(statements, conne
             transaction.set_rollback(True)
         statements.enqueue_many(connection, new_job(), kept, keyed=False)
     assert set(Job.objects.values_list("id", flat=True)) == {row.id for row in kept}
+
+
+def test_each_of_some_jobs_has_options_of_its_own(statements, connection):
+    awkward = json.dumps(AWKWARD)
+    plain = new_job(type="a", payload=awkward, queue="urgent", priority=3, tenant='ac"me\\', context='{"a": "\\n"}')
+    later = new_job(type="b", run_at=timezone.now() + HOUR, max_attempts=2)
+    delayed = new_job(type="c", delay=HOUR)
+    past = new_job(type="d", run_at=timezone.now() - HOUR)
+    placed = statements.enqueue_each(connection, [plain, later, delayed, past])
+    assert [place.status for place in placed] == ["pending", "scheduled", "scheduled", "pending"]
+    row = stored(plain)
+    assert (row.queue, row.priority, row.tenant, row.context) == ("urgent", 3, 'ac"me\\', {"a": "\n"})
+    assert row.payload == AWKWARD
+    assert (stored(later).run_at, stored(later).max_attempts) == (later.run_at, 2)
+    assert abs(stored(delayed).run_at - timezone.now() - HOUR) < 10 * SECOND
+    assert stored(past).run_at == past.run_at
+    assert statements.enqueue_each(connection, []) == []

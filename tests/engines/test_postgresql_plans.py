@@ -205,6 +205,19 @@ def test_looking_for_due_jobs_hops_from_group_to_group(explain):
     assert work(plan) < 300, "15 groups of 1,333 jobs"
 
 
+def test_the_leaders_look_hops_along_the_indexes(explain):
+    plan = explain("look", {}, analyze=True)
+    assert scans_of_jobs(plan) <= {"Index Scan", "Index Only Scan"}
+    assert indexes(plan) >= {"django_jobs_job_due", "django_jobs_job_lease"}
+    assert work(plan) < 500
+
+
+def test_while_nobody_sleeps_the_leader_does_not_touch_the_ready_jobs(explain):
+    claims = [node for node in explain("look", {}, analyze=True) if node.get("Index Name") == "django_jobs_job_claim"]
+    assert claims
+    assert all(node["Actual Loops"] == 0 for node in claims)
+
+
 def test_lapsed_leases_are_found_by_the_index_of_leases(explain):
     plan = explain("expired", {"limit": 500, "grace": timedelta(0)})
     assert indexes(plan) == {"django_jobs_job_lease"}

@@ -25,12 +25,12 @@ def environment(**jobs_settings):
 class WorkerCommand:
     """Its output is in ``output``. ``end()`` kills it if it is still there."""
 
-    def __init__(self, folder, *arguments, wrapper=(), settings=None):
+    def __init__(self, folder, *arguments, wrapper=(), settings=None, command="runjobworker", module="django"):
         self.log = folder / f"worker-{len(list(folder.glob('worker-*')))}.log"
-        command = [*wrapper, sys.executable, "-m", "django", "runjobworker", *arguments]
+        words = [*wrapper, sys.executable, "-m", module, command, *arguments]
         with self.log.open("wb") as log:
             self.popen = subprocess.Popen(
-                command,
+                words,
                 cwd=ROOT,
                 env=environment(**(settings or {})),
                 stdin=subprocess.DEVNULL,

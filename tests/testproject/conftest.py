@@ -6,12 +6,16 @@ import pytest
 from django.core.management import call_command
 from django.test import modify_settings
 
+from django_jobs.operations.declared_schedules import declared_schedules
+
 
 @pytest.fixture(scope="package")
 def installed_shop(django_db_setup, django_db_blocker):
     with modify_settings(INSTALLED_APPS={"append": ["testproject.shop"]}), django_db_blocker.unblock():
         call_command("migrate", "shop", verbosity=0)
+        declared = dict(declared_schedules._specs)
         yield
+        declared_schedules._specs = declared
         call_command("migrate", "shop", "zero", verbosity=0)
 
 

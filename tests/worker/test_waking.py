@@ -11,6 +11,7 @@ from django.db import connection, connections, transaction
 from django_jobs import RunningJob, enqueue, get_job
 from django_jobs.models import Job, JobHistory
 from tests.factories import JobFactory
+from tests.operations.support import on_postgresql
 from tests.waiting import wait_for
 from tests.worker.embedded import running_worker
 
@@ -20,8 +21,9 @@ STRESS_SECONDS = float(os.environ.get("WAKE_STRESS_SECONDS", "4"))
 
 
 @pytest.fixture(autouse=True)
-def no_safety_poll(configure):
-    configure(POLL_EVERY=NEVER, POLL_EVERY_UNPROVEN=NEVER)
+def no_safety_net(configure):
+    """Neither polls, nor a leader that sees jobs waiting beside sleepers."""
+    configure(POLL_EVERY=NEVER, POLL_EVERY_UNPROVEN=NEVER, STAGE_EVERY=NEVER, RESCUE_EVERY=NEVER, LEASE=6 * NEVER)
 
 
 @pytest.fixture
@@ -55,6 +57,15 @@ def test_an_idle_worker_is_woken_by_the_commit_not_by_the_enqueue(noop):
                 noop.enqueue()
         wait_for(lambda: JobHistory.objects.count() == 2)
         assert get_job(enqueued.id).status == "succeeded"
+
+
+@on_postgresql
+def test_a_job_whose_wake_up_was_never_sent_is_found_by_the_next_look(noop, configure):
+    configure(STAGE_EVERY=0.05)
+    with running_worker() as worker:
+        wait_until_asleep(worker)
+        job = JobFactory(type="noop")  # as if the enqueuer had died between its commit and the wake-up
+        wait_for(lambda: get_job(job.id).status == "succeeded")
 
 
 def test_a_rolled_back_savepoint_does_not_take_the_wake_up_with_it(noop):
@@ -131,16 +142,17 @@ def test_a_worker_that_is_stopping_does_not_swallow_wake_ups_of_others(job):
         release.set()
 
 
-def test_a_delayed_job_starts_when_it_is_due_although_everybody_sleeps(noop):
+def test_a_delayed_job_starts_when_it_is_due_although_everybody_sleeps(noop, configure):
     from datetime import timedelta
 
+    configure(STAGE_EVERY=0.05)
     with running_worker() as worker:
         wait_until_asleep(worker)
         enqueued = noop.using(delay=timedelta(seconds=1)).enqueue()
         wait_for(lambda: get_job(enqueued.id).status == "succeeded")
 
 
-def test_a_retried_job_starts_again_although_everybody_sleeps(job):
+def test_a_retried_job_starts_again_although_everybody_sleeps_and_nobody_looks(job):
     @job("second_time")
     def second_time(run: RunningJob):
         if run.attempt == 1:
@@ -209,7 +221,8 @@ def test_no_wake_up_is_lost_under_bursts_and_slow_commits(job):
     assert JobHistory.objects.filter(status="succeeded").count() == sum(producer.committed for producer in producers)
 
 
-def test_jobs_that_were_lost_before_run_one_by_one_without_waiting_for_a_poll(job):
+def test_jobs_that_were_lost_before_run_one_by_one_without_waiting_for_a_poll(job, configure):
+    configure(STAGE_EVERY=0.05)
     together, most = [], []
 
     @job("lost")

@@ -24,6 +24,7 @@ from django_jobs.engines.protocol import (
     EngineUnavailable,
     ExpiredLease,
     Judge,
+    Look,
     Renewal,
     Staging,
     Tick,
@@ -33,7 +34,7 @@ from django_jobs.logs import get_logger
 from django_jobs.models import Job, JobStatus
 from django_jobs.outcomes import Outcome
 
-from . import staging
+from . import leading, staging
 from .claiming import SUSPECT, USUAL, anything_ready, claim, paused_queues
 from .connecting import commits_of_others, connect, is_locked, is_refusal, release_cursors, standing_in
 from .rows import chunks
@@ -184,6 +185,23 @@ class PortableSession:
         leased = Job.objects.using(self.config.alias).filter(status=JobStatus.PROCESSING)
         columns = ("id", "lease_token", "queue", "type", "attempts", "max_attempts", "locked_by")
         return leased.order_by("locked_until").values_list(*columns)
+
+    def look(self, lease: timedelta) -> Look:
+        with self._available():
+            now = clock.now()
+            free_in = leading.lead(self.config.alias, self.config.worker, lease, now)
+            if free_in is not None:
+                return Look(leads=False, free_in=free_in)
+            return Look(
+                leads=True,
+                next_due=staging.next_due(self.config.alias, now),
+                next_slot=leading.next_slot(self.config.alias, now),
+                lapsed=self._expired_leases().exists(),
+            )
+
+    def resign(self) -> bool:
+        with self._available():
+            return leading.resign(self.config.alias, self.config.worker, clock.now())
 
     def stage(self) -> Staging:
         with self._available() as connection:

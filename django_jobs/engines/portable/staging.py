@@ -29,9 +29,13 @@ def stage(connection: BaseDatabaseWrapper, now: datetime) -> Staging:
         if group.first_run_at <= now and (moved := _stage_group(connection, group, now)):
             staged += moved
             queues.add(group.queue)
-    ahead = [group.first_run_at for group in _groups(connection.alias)]
-    next_due = max(min(ahead) - now, timedelta(0)) if ahead else None
-    return Staging(staged=staged, queues=frozenset(queues), next_due=next_due)
+    return Staging(staged=staged, queues=frozenset(queues), next_due=next_due(connection.alias, now))
+
+
+def next_due(alias: str, now: datetime) -> timedelta | None:
+    """Time until the next scheduled job, zero when it is due."""
+    ahead = [group.first_run_at for group in _groups(alias)]
+    return max(min(ahead) - now, timedelta(0)) if ahead else None
 
 
 def _stage_group(connection: BaseDatabaseWrapper, group: _Group, now: datetime) -> int:

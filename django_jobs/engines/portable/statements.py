@@ -16,6 +16,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_jobs import clock
 from django_jobs.engines.protocol import BulkPlaced, BulkRow, KeyHolder, NewJob, Placed
+from django_jobs.ids import uuid7_range
 from django_jobs.models import DeadJob, FinalStatus, IdempotencyKey, Job, JobHistory, JobStatus
 
 from .folding import fold
@@ -57,6 +58,9 @@ class PortableStatements:
         for chunk in chunks(rows):
             statuses += _insert(connection, shared, chunk, now, keyed=keyed)
         return BulkPlaced(statuses=statuses, asleep=False)
+
+    def enqueue_each(self, connection: BaseDatabaseWrapper, jobs: Sequence[NewJob]) -> list[Placed]:
+        return [placed for job in jobs if (placed := self.enqueue(connection, job)) is not None]
 
     def key_holder(self, connection: BaseDatabaseWrapper, queue: str, key: str) -> KeyHolder | None:
         alias = connection.alias
@@ -151,6 +155,18 @@ class PortableStatements:
 
     def add_partitions(self, connection: BaseDatabaseWrapper, days: Iterable[date]) -> int:
         return 0
+
+    def prune_history(self, connection: BaseDatabaseWrapper, before: date, limit: int) -> int:
+        lowest, _ = uuid7_range(before)
+        old = JobHistory.objects.using(connection.alias).filter(pk__lt=lowest)
+        ids = list(old.order_by("pk").values_list("pk", flat=True)[:limit])
+        return old.filter(pk__in=ids)._raw_delete(connection.alias) if ids else 0
+
+    def freeze_history(self, connection: BaseDatabaseWrapper, before: date) -> int:
+        return 0
+
+    def server_time(self, connection: BaseDatabaseWrapper) -> datetime:
+        return clock.now()
 
 
 def _atomic(connection: BaseDatabaseWrapper) -> transaction.Atomic:

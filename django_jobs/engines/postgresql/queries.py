@@ -27,6 +27,13 @@ _RUNS = (
     "FROM {queues} p WHERE p.name = q.name), false)"
 )
 
+# Does anybody sleep? Their locks are those of lie_down.sql.
+_SLEEPERS = (
+    "SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.mode = 'ShareLock' AND l.granted "
+    "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+    "AND l.classid = '{jobs}'::regclass"
+)
+
 # Keeps the first 2 and the last 8.
 _ERRORS_WITH_NEW = (
     "CASE WHEN v.new_error IS NULL THEN j.errors "
@@ -45,10 +52,13 @@ def _names() -> dict[str, str]:
         "job_history": models.JobHistory,
         "idempotency_keys": models.IdempotencyKey,
         "queues": models.Queue,
+        "schedules": models.Schedule,
+        "leadership": models.Leadership,
     }
     return {
         "asleep": _ASLEEP,
         "runs": _RUNS,
+        "sleepers": _SLEEPERS,
         "errors_with_new": _ERRORS_WITH_NEW,
         "lease_tokens": LEASE_TOKENS,
     } | {name: _quoted(model._meta.db_table) for name, model in tables.items()}

@@ -26,6 +26,7 @@ from django_jobs.engines.protocol import (
     EngineUnavailable,
     ExpiredLease,
     Judge,
+    Look,
     Renewal,
     Staging,
     Tick,
@@ -35,6 +36,7 @@ from django_jobs.logs import get_logger
 from django_jobs.outcomes import Outcome
 from django_jobs.polling import wait_readable
 
+from . import leading
 from .connecting import connect, is_refusal, repair
 from .outcome_rows import encode_outcomes, encode_progress
 from .queries import query
@@ -263,6 +265,14 @@ class PostgresqlSession:
                 raise
             settle_piecewise(outcomes, error, partial(self._settle, connection), refuses)
         return outcomes
+
+    def look(self, lease: timedelta) -> Look:
+        with self._available() as connection, _transaction(connection):
+            return leading.look(connection, self.config.worker, lease, prepare=self._is_session)
+
+    def resign(self) -> bool:
+        with self._available() as connection, _transaction(connection):
+            return leading.resign(connection, self.config.worker)
 
     def stage(self) -> Staging:
         moved: dict[tuple[str, int], int] = {}

@@ -15,6 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.errors import QueryCanceled
 
 from django_jobs.engines.protocol import BulkPlaced, BulkRow, KeyHolder, NewJob, NoPartition, Placed
+from django_jobs.models.old_partitions import drop_oldest, freeze_closed
 from django_jobs.models.partitions import add_partitions
 
 from .connecting import lacks_partition
@@ -46,6 +47,11 @@ class PostgresqlStatements:
         statuses = list((_insert_with_keys if keyed else _copy)(connection, shared, rows))
         asleep = "pending" in statuses and _one(connection, "someone_asleep", {"queue": shared.queue})[0]
         return BulkPlaced(statuses=statuses, asleep=asleep)
+
+    def enqueue_each(self, connection: BaseDatabaseWrapper, jobs: Sequence[NewJob]) -> list[Placed]:
+        with connection.cursor() as cursor:
+            cursor.execute(query("enqueue_each"), [f"[{','.join(map(_encoded, jobs))}]"])
+            return [PLACED[answer] for (answer,) in cursor.fetchall()]
 
     def key_holder(self, connection: BaseDatabaseWrapper, queue: str, key: str) -> KeyHolder | None:
         row = _one(connection, "read_key", {"queue": queue, "key": key})
@@ -120,6 +126,17 @@ class PostgresqlStatements:
         with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
             return add_partitions(cursor, days)
 
+    def prune_history(self, connection: BaseDatabaseWrapper, before: date, limit: int) -> int:
+        with connection.cursor() as cursor:
+            return 1 if drop_oldest(cursor, before) else 0
+
+    def freeze_history(self, connection: BaseDatabaseWrapper, before: date) -> int:
+        with connection.cursor() as cursor:
+            return freeze_closed(cursor, before)
+
+    def server_time(self, connection: BaseDatabaseWrapper) -> datetime:
+        return _server_time(connection)
+
 
 @contextmanager
 def _naming_missing_partition() -> Iterator[None]:
@@ -175,6 +192,21 @@ def _arguments(job: NewJob) -> list[Any]:
         job.run_at,
         job.delay or None,
     ]
+
+
+def _encoded(job: NewJob) -> str:
+    """A JSON object; ``payload`` and ``context`` are JSON already."""
+    plain = {
+        "id": job.id.hex,
+        "queue": job.queue,
+        "type": job.type,
+        "priority": job.priority,
+        "tenant": job.tenant,
+        "max_attempts": job.max_attempts,
+        "run_at": job.run_at and job.run_at.isoformat(),
+        "delay": job.delay.total_seconds(),
+    }
+    return f'{json.dumps(plain)[:-1]},"payload":{job.payload},"context":{job.context}}}'
 
 
 def _server_time(connection: BaseDatabaseWrapper) -> datetime:

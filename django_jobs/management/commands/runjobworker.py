@@ -9,13 +9,11 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, connections
-from django.db.migrations.executor import MigrationExecutor
 from django.utils.connection import ConnectionDoesNotExist
 
 from django_jobs.conf import get_settings
-from django_jobs.engines import statements
 from django_jobs.exceptions import ConfigurationError, DjangoJobsError
+from django_jobs.management.database import refuse_unusable_database
 from django_jobs.registry import registry
 from django_jobs.worker.channel import Channel
 from django_jobs.worker.isolated import serve_isolated_runs
@@ -105,7 +103,7 @@ class Command(BaseCommand):
         self._check_numbers(options)
         try:
             worker_options = self._options(options)
-            self._check_database()
+            refuse_unusable_database()
             code = self._supervise(options) if _has_supervisor(options) else self._work(worker_options, options)
         except ConfigurationError as error:
             raise CommandError(str(error)) from error
@@ -178,23 +176,6 @@ class Command(BaseCommand):
             supervised=supervised,
             ledger=ledger,
         )
-
-    def _check_database(self) -> None:
-        alias = get_settings().database
-        statements(alias)  # Refuses what no engine knows.
-        try:
-            executor = MigrationExecutor(connections[alias])
-            plan = executor.migration_plan([n for n in executor.loader.graph.leaf_nodes() if n[0] == "django_jobs"])
-        except DatabaseError as error:
-            raise CommandError(f"The jobs database (alias {alias!r}) cannot be used: {str(error).strip()}") from error
-        finally:
-            connections[alias].close()
-        if plan:
-            database = "" if alias == "default" else f" --database {alias}"
-            raise CommandError(
-                f"{len(plan)} migrations of django_jobs are not applied to alias {alias!r}. "
-                f"Run: manage.py migrate{database}"
-            )
 
     def _say_hello(self, worker: WorkerProcess) -> None:
         self.stdout.write(f"{worker.describe()}; {len(list(registry))} job types.")

@@ -1,0 +1,90 @@
+"""Tells the notifiers of alerts that opened or were resolved, each of them once, and again later if that failed.
+
+Before anything is sent, the alert's row is taken for a few minutes, so that two leaders tell once; a process that dies
+while it sends is followed by another, so somebody may be told twice, but not never. Nobody is told of the end of what
+they have not been told the beginning of, nor of the beginning of what somebody has acknowledged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from django_jobs.logs import get_logger
+from django_jobs.models import Alert, AlertState
+
+from .notifiers import AlertEvent, Notifier
+
+logger = get_logger("django_jobs.maintenance")
+
+MOST_ALERTS = 50
+TAKEN = timedelta(minutes=5)
+FIRST_DELAY, LONGEST_DELAY = timedelta(minutes=1), timedelta(hours=1)
+MOST_TRIES = 20
+
+Kind = Literal["opened", "resolved"]
+
+
+class Notifying:
+    def __init__(self, alias: str, notifiers: Sequence[Notifier]) -> None:
+        self._alias = alias
+        self._notifiers = notifiers
+
+    def run_once(self, now: datetime) -> int:
+        """Returns how many alerts were looked after. A notifier that failed is left alone until the next turn."""
+        failed: set[str] = set()
+        due = Alert.objects.using(self._alias).filter(notify_at__lte=now).order_by("notify_at")
+        taken = [alert for alert in due[:MOST_ALERTS] if self._take(alert, now)]
+        for alert in taken:
+            self._tell_all(alert, now, failed)
+        return len(taken)
+
+    def _take(self, alert: Alert, now: datetime) -> bool:
+        mine = Alert.objects.using(self._alias).filter(pk=alert.pk, notify_at=alert.notify_at)
+        alert.notify_at = now + TAKEN
+        return bool(mine.update(notify_at=alert.notify_at))
+
+    def _tell_all(self, alert: Alert, now: datetime, failed: set[str]) -> None:
+        notified: dict[str, Any] = dict(alert.notified)
+        tries = []
+        for notifier in self._notifiers:
+            record = notified[notifier.name] = dict(notified.get(notifier.name, {}))
+            kind = _untold(alert, record)
+            if kind is None:
+                continue
+            if notifier.name not in failed and now >= _instant(record.get("again_at"), now):
+                self._tell(notifier, AlertEvent.of(alert, kind), record, now)
+            if _untold(alert, record) is not None:
+                failed.add(notifier.name)
+                tries.append(_instant(record.get("again_at"), now + FIRST_DELAY))
+        rows = Alert.objects.using(self._alias).filter(pk=alert.pk)
+        rows.update(notified=notified)
+        # Unless somebody has asked for another round meanwhile.
+        rows.filter(notify_at=alert.notify_at).update(notify_at=min(tries, default=None))
+
+    def _tell(self, notifier: Notifier, event: AlertEvent, record: dict[str, Any], now: datetime) -> None:
+        try:
+            notifier.tell(event)
+        except Exception as error:  # noqa: BLE001 - a project's function may raise anything
+            failures = record.get("failures", 0) + 1
+            delay = min(FIRST_DELAY * 2 ** min(failures - 1, 10), LONGEST_DELAY)
+            reason = f"{type(error).__name__}: {error}"[:300]
+            record |= {"failures": failures, "error": reason, "again_at": (now + delay).isoformat()}
+            logger.warning("Alert %s: %s was not told (try %d): %s", event.id, notifier.name, failures, reason)
+        else:
+            record.clear()
+            record |= {"told": event.kind, "at": now.isoformat()}
+
+
+def _untold(alert: Alert, record: dict[str, Any]) -> Kind | None:
+    told, tries = record.get("told"), record.get("failures", 0)
+    if tries >= MOST_TRIES:
+        return None
+    if alert.state == AlertState.RESOLVED:
+        return "resolved" if told == "opened" else None
+    return "opened" if told is None and alert.state == AlertState.OPEN else None
+
+
+def _instant(text: str | None, default: datetime) -> datetime:
+    return datetime.fromisoformat(text) if text else default

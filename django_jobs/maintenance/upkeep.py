@@ -1,0 +1,66 @@
+"""All the maintenance of one process: what must be prompt in one thread, what may take its time in another.
+
+A webhook that hangs or a table that is locked holds up the slow thread only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from django_jobs.conf import Settings
+from django_jobs.engines.protocol import Judge, Session
+from django_jobs.operations.firing import SetAside
+
+from .counts import Counts
+from .declarer import Declarer
+from .firing import Firing
+from .lookout import Lookout
+from .mender import Mender
+from .rescuer import Rescuer
+from .service import Maintenance, Service
+from .services import slow_services
+from .stager import Stager
+
+
+class Upkeep:
+    """``own``: services about this process alone. ``shared``: take part in what keeps the tables going."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        open_session: Callable[[], Session],
+        *,
+        own: Sequence[Service],
+        judge: Judge,
+        counts: Counts,
+        poke: Callable[[], None],
+        shared: bool = True,
+    ) -> None:
+        self._threads = [Maintenance(open_session, own)]
+        if shared:
+            look_every = min(settings.stage_every, settings.rescue_every)
+            lookout = Lookout(look_every, settings.lease, settings.queues, self.hasten)
+            aside = SetAside()
+            # Own services last of those that use the thread's connection: they close it.
+            stager, rescuer = Stager(settings.stage_every, poke), Rescuer(judge, counts.add_lost)
+            prompt: list[Service] = [Firing(aside, lookout.leads), Declarer(), *own, lookout, stager, rescuer]
+            slow = slow_services(settings)
+            self._threads = [
+                Maintenance(open_session, prompt, leading=[Mender(aside)], leads=lookout.leads),
+                Maintenance(open_session, [], leading=slow, leads=lookout.leads, name="upkeep"),
+            ]
+
+    def hasten(self, name: str, seconds: float = 0.0) -> None:
+        """Give a service its next turn in so many seconds, or earlier. Safe from any thread; unknown names pass."""
+        for thread in self._threads:
+            thread.hasten(name, seconds)
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        for thread in self._threads:
+            thread.ask_to_stop()
+        for thread in self._threads:
+            thread.stop(timeout)
