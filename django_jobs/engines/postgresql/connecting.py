@@ -1,13 +1,19 @@
-"""Making the session's connection, and judging its errors."""
+"""Making the session's connection, and judging its errors.
+
+No call waits for ever: a peer that vanished, or a proxy that swallows what it is given, costs the connection after
+the session's patience.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from datetime import timedelta
-from typing import Any
+from math import inf
+from typing import Any, TypeVar
 
 import psycopg
 from django.db import connections
-from psycopg import errors
+from psycopg import errors, sql
 
 from django_jobs import clock
 from django_jobs.logs import get_logger
@@ -31,16 +37,58 @@ REFUSAL_CLASSES = ("22", "23")
 HARMLESS_CLASSES = (*REFUSAL_CLASSES, "40", "55")
 
 
-def connect(alias: str) -> psycopg.Connection[Any]:
+# The server's limits for everybody else. An idle listener is no leak, and what a call may take is our own business.
+LIMITS = [
+    "statement_timeout",
+    "transaction_timeout",
+    "idle_session_timeout",
+    "idle_in_transaction_session_timeout",
+]
+# Only where the session is ours: through a pooler the setting would stay with a connection that others use next.
+LIFT_LIMITS = """
+SELECT set_config(name, '0', false) FROM pg_settings
+ WHERE pg_backend_pid() = %s AND name = ANY (%s) AND setting <> '0'
+"""
+
+Answer = TypeVar("Answer")
+
+
+class OwnConnection(psycopg.Connection[Any]):
+    """Closes itself when the server has not answered a call for ``patience`` seconds."""
+
+    patience = inf
+
+    def wait(self, gen: Generator[Any, Any, Answer], *args: Any, **kwargs: Any) -> Answer:
+        return super().wait(self._within_patience(gen), *args, **kwargs)
+
+    def _within_patience(self, gen: Generator[Any, Any, Answer]) -> Generator[Any, Any, Answer]:
+        """psycopg comes back ten times a second while there is nothing to read."""
+        end = clock.monotonic() + self.patience
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and clock.monotonic() > end:
+                    self.close()
+                    raise psycopg.OperationalError(f"the database has not answered for {self.patience:g} s")
+                wanted = gen.send(ready)
+        except StopIteration as done:
+            answer: Answer = done.value
+            return answer
+
+
+def connect(alias: str, patience: timedelta) -> OwnConnection:
     """A connection in autocommit mode with Django's parameters for ``alias``."""
     wrapper = connections[alias]
     parameters = wrapper.get_connection_params()
     for ours in ("cursor_factory", "context", "prepare_threshold"):
         parameters.pop(ours, None)
     parameters = {"connect_timeout": CONNECT_TIMEOUT, **KEEPALIVE, **parameters}
-    connection: psycopg.Connection[Any] = psycopg.connect(autocommit=True, prepare_threshold=None, **parameters)
+    connection = OwnConnection.connect(autocommit=True, prepare_threshold=None, **parameters)
+    connection.patience = patience.total_seconds()
     if role := wrapper.settings_dict["OPTIONS"].get("assume_role"):
-        connection.execute(psycopg.sql.SQL("SET ROLE {}").format(psycopg.sql.Identifier(role)))
+        connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
+    connection.execute(LIFT_LIMITS, [connection.info.backend_pid, LIMITS])
     return connection
 
 
