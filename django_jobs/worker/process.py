@@ -18,8 +18,8 @@ from types import FrameType
 
 from django_jobs import __version__
 from django_jobs.conf import get_settings
-from django_jobs.engines import open_session
-from django_jobs.engines.protocol import EngineConfig
+from django_jobs.engines import open_session, stand_alone
+from django_jobs.engines.protocol import EngineConfig, Session
 from django_jobs.ids import uuid7
 from django_jobs.logs import get_logger
 from django_jobs.maintenance.counts import Counts
@@ -139,7 +139,12 @@ class WorkerProcess:
         services: list[Service] = [Reporter(self._row(), self.settings.database, self.held.__len__, self.counts)]
         if self.options.maintenance:
             services += standard_services(self.settings, lost, self._poke.poke, self.counts)
-        return Maintenance(lambda: open_session(self._engine_config()), services)
+        return Maintenance(self._open_maintenance_session, services)
+
+    def _open_maintenance_session(self) -> Session:
+        """Called in the thread of maintenance, whose services use Django's connection too."""
+        stand_alone(self._engine_config())
+        return open_session(self._engine_config())
 
     def _row(self) -> Worker:
         return Worker(

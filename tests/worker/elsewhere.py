@@ -63,3 +63,19 @@ def other_server(server):
         yield
     finally:
         point_to(before)
+
+
+@contextmanager
+def role_with(**parameters):
+    """Sessions that begin inside the block have these server parameters, as far as the server knows them."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute("SELECT name FROM pg_settings WHERE name = ANY (%s)", [list(parameters)])
+        known = {name for (name,) in cursor.fetchall()}
+        for name in known:
+            cursor.execute(f"ALTER ROLE CURRENT_USER SET {name} = '{parameters[name]}'")
+    try:
+        yield
+    finally:
+        with connections["default"].cursor() as cursor:
+            for name in known:
+                cursor.execute(f"ALTER ROLE CURRENT_USER RESET {name}")

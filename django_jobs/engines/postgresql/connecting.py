@@ -1,4 +1,4 @@
-"""Making the session's connection, and judging its errors.
+"""Making connections of the worker's own, and judging their errors.
 
 No call waits for ever: a peer that vanished, or a proxy that swallows what it is given, costs the connection after
 the session's patience.
@@ -90,6 +90,28 @@ def connect(alias: str, patience: timedelta) -> OwnConnection:
         connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
     connection.execute(LIFT_LIMITS, [connection.info.backend_pid, LIMITS])
     return connection
+
+
+def stand_alone(alias: str, patience: timedelta) -> None:
+    """Give the calling thread a Django connection of its own for ``alias``.
+
+    It is outside of Django's pool, which handlers may empty; it notices a dead peer, and it is READ COMMITTED.
+    """
+    wrapper: Any = connections[alias].copy()
+    options = wrapper.settings_dict["OPTIONS"]
+    for theirs in ("pool", "isolation_level"):
+        options.pop(theirs, None)
+    wrapper.settings_dict["OPTIONS"] = {"connect_timeout": CONNECT_TIMEOUT, **KEEPALIVE, **options}
+    wrapper.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+
+    def get_new_connection(parameters: dict[str, Any]) -> OwnConnection:
+        connection = OwnConnection.connect(**parameters)
+        connection.patience = patience.total_seconds()
+        connection.isolation_level = wrapper.isolation_level
+        return connection
+
+    wrapper.get_new_connection = get_new_connection
+    connections[alias] = wrapper
 
 
 def is_refusal(connection: psycopg.Connection[Any], error: Exception) -> bool:
