@@ -26,7 +26,9 @@ POOLERS = ["application_name", "client_encoding", "DateStyle", "TimeZone", "stan
 
 @pytest.fixture
 def pooler(committed_data):
-    with PgBouncer(connection.get_connection_params()) as pooler:
+    """Whose connections have limits, as the worker would lift them on its own."""
+    limits = role_with(statement_timeout="1min", idle_session_timeout="10min")
+    with limits, PgBouncer(connection.get_connection_params()) as pooler:
         yield pooler
 
 
@@ -110,7 +112,7 @@ def test_all_kinds_of_work_are_done(job, caplog):
 
 @pytest.mark.usefixtures("behind_pooler")
 def test_nothing_of_the_worker_stays_behind_in_the_poolers_connections(noop):
-    with role_with(statement_timeout="1min", idle_session_timeout="1min"), running_worker():
+    with running_worker():
         enqueued = noop.enqueue()
         wait_for(lambda: get_job(enqueued.id).status == "succeeded")
     with connection.cursor() as cursor:

@@ -64,7 +64,10 @@ def test_short_time_outs_of_the_server_cost_neither_a_run_nor_a_connection(job, 
         release.set()
         queries.enqueue_many({} for _ in range(500))
         wait_for(lambda: not Job.objects.exists(), timeout=30)
-        assert worker.process._session.generation == generation == 1
+        wait_for(lambda: worker.posture == "asleep")
+        end = time.monotonic() + 1
+        wait_for(lambda: time.monotonic() > end, message="three idle time-outs to pass")
+        assert (worker.posture, worker.process._session.generation) == ("asleep", generation)
     assert set(JobHistory.objects.values_list("status", "attempts")) == {("succeeded", 1)}
     assert "not available" not in caplog.text
     assert "could not be renewed" not in caplog.text
