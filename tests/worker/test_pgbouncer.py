@@ -10,7 +10,7 @@ from django.db import connection, connections, transaction
 from django_jobs import RunningJob, cancel, enqueue, get_job, retry_dead
 from django_jobs.models import Job, JobHistory
 from tests.app.models import Mark
-from tests.engines.support import own_session
+from tests.engines.support import claim, own_session
 from tests.factories import JobFactory
 from tests.operations.support import on_postgresql
 from tests.pgbouncer import PgBouncer
@@ -111,10 +111,12 @@ def test_all_kinds_of_work_are_done(job, caplog):
 
 
 @pytest.mark.usefixtures("behind_pooler")
-def test_nothing_of_the_worker_stays_behind_in_the_poolers_connections(noop):
-    with running_worker():
-        enqueued = noop.enqueue()
-        wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+def test_nothing_of_a_session_stays_behind_in_the_poolers_connection():
+    """One after the other, so that both get the same one."""
+    with own_session() as session:
+        assert session.can_listen() is False
+        assert claim(session) == []
+        assert session.outstanding(["default"], timedelta(0)) is False
     with connection.cursor() as cursor:
         cursor.execute("SELECT name FROM pg_settings WHERE source = 'session' AND name <> ALL (%s)", [POOLERS])
         assert cursor.fetchall() == []
