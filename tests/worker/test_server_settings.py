@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from datetime import timedelta
 
 import psycopg
 import pytest
@@ -11,6 +12,7 @@ from django.db import connection, connections, transaction
 from django_jobs import RunningJob, get_job
 from django_jobs.models import Job, JobHistory
 from tests.app.models import Mark
+from tests.engines.support import own_session
 from tests.operations.support import on_postgresql
 from tests.postgres_server import PostgresServer
 from tests.waiting import wait_for
@@ -39,6 +41,15 @@ def forgotten_transactions():
             "AND state = 'idle in transaction' AND state_change < clock_timestamp() - interval '0.2 s'"
         )
         return cursor.fetchone()[0]
+
+
+def test_the_servers_limits_are_lifted_on_sessions_of_our_own():
+    with role_with(**TIMEOUTS), own_session() as session:
+        session.outstanding(["default"], timedelta(0))
+        rows = session._connection.execute("SELECT name, setting FROM pg_settings WHERE name LIKE '%_timeout'").fetchall()
+    limits = {name: value for name, value in rows if name in TIMEOUTS}
+    assert limits.pop("lock_timeout") == "300", "a lock that is not to be had is no reason to wait"
+    assert set(limits.values()) == {"0"}
 
 
 def test_short_time_outs_of_the_server_cost_neither_a_run_nor_a_connection(job, caplog):
