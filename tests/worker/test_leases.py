@@ -1,5 +1,6 @@
 """Leases: renewed as long as the process lives, rescued when it does not."""
 
+import asyncio
 import threading
 import time
 from datetime import timedelta
@@ -53,6 +54,25 @@ def test_an_async_handler_that_blocks_the_event_loop_runs_once_and_is_named_in_a
     assert runs == [1]
     assert "event loop has been blocked" in caplog.text
     assert "(blocks_the_loop)" in caplog.text
+
+
+def test_a_task_that_a_handler_started_blocks_the_event_loop_and_the_warning_says_whose_it_may_be(job, caplog):
+    @job("starts_a_task")
+    async def starts_a_task():
+        async def blocks():
+            time.sleep(3)  # noqa: ASYNC251 - the very mistake that is looked for
+
+        await asyncio.create_task(blocks())
+
+    @job("waits")
+    async def waits():
+        await asyncio.sleep(0.1)
+
+    with running_worker():
+        jobs = [waits.enqueue(), starts_a_task.enqueue()]
+        wait_for(lambda: all(get_job(one.id).status == "succeeded" for one in jobs))
+    (warning,) = [record.getMessage() for record in caplog.records if "event loop has been blocked" in record.msg]
+    assert "(starts_a_task)" in warning
 
 
 def test_a_busy_thread_does_not_cost_other_runs_their_leases(job, runs):

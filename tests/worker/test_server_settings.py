@@ -46,7 +46,9 @@ def forgotten_transactions():
 def test_the_servers_limits_are_lifted_on_sessions_of_our_own():
     with role_with(**TIMEOUTS), own_session() as session:
         session.outstanding(["default"], timedelta(0))
-        rows = session._connection.execute("SELECT name, setting FROM pg_settings WHERE name LIKE '%_timeout'").fetchall()
+        rows = session._connection.execute(
+            "SELECT name, setting FROM pg_settings WHERE name LIKE '%_timeout'"
+        ).fetchall()
     limits = {name: value for name, value in rows if name in TIMEOUTS}
     assert limits.pop("lock_timeout") == "300", "a lock that is not to be had is no reason to wait"
     assert set(limits.values()) == {"0"}
