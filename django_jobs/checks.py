@@ -239,8 +239,8 @@ def _budget_faults(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
     needed = sum(slots) + SERVICE_CONNECTIONS * len(slots)
     if needed > allowed:
         yield Caution(
-            f"The workers may open {needed} connections to {connection.alias!r}, and the server allows {allowed}, those "
-            f"of the web processes included. Worker processes: {len(slots)}, each with a connection for each slot "
+            f"The workers may open {needed} connections to {connection.alias!r}, and the server allows {allowed}, "
+            f"those of the web processes included. Worker processes: {len(slots)}, each with a connection for each slot "
             f"({sum(slots)} in all) and {SERVICE_CONNECTIONS} more.",
             hint="Run fewer processes or slots, or raise max_connections (or the limit of the database or the role).",
             id="django_jobs.W004",

@@ -1,4 +1,4 @@
-"""A PgBouncer in transaction mode in front of a PostgreSQL, for one test. Where it is not installed, the test is skipped."""
+"""A PgBouncer in transaction mode in front of a PostgreSQL. Where it is not installed, the test is skipped."""
 
 import os
 import shutil

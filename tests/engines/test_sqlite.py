@@ -163,7 +163,7 @@ def test_after_a_time_of_locks_nobody_is_rescued_at_once(open_session, monkeypat
 
 
 def test_whoever_waited_for_the_lock_has_no_contact_yet(open_session, monkeypatch):
-    """The holders of the leases waited as well, and could not renew them. What can be read all the time does not count."""
+    """The holders of the leases waited as well, and could not renew them. What can be read meanwhile is no contact."""
     JobFactory(lapsed=True)
     start = clock.monotonic()
     monkeypatch.setattr(connecting, "LOCK_TIMEOUT", 20)

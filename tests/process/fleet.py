@@ -1,4 +1,4 @@
-"""``python -m tests.process.fleet COUNT …``: keeps so many ``runjobworker …`` alive, by forking a new one for each that dies.
+"""``python -m tests.process.fleet COUNT …``: keeps so many ``runjobworker …`` alive; each that dies is replaced at once.
 
 It forks after Django's set-up and before any connection, so that a replacement is there in a fraction of a second.
 """

@@ -65,10 +65,10 @@ def test_a_service_file_says_where(tmp_path, monkeypatch):
     lines = [f"{key}={parameters[key]}" for key in ("host", "port", "dbname", "user", "password") if key in parameters]
     (tmp_path / "services").write_text("\n".join(["[jobs]", *lines]) + "\n")
     monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / "services"))
-    with pointed_to(NAME="", HOST="", PORT="", USER="", PASSWORD="", options={"service": "jobs"}):
-        with own_session() as session:
-            assert session.tick(*LOOK).jobs == [[]]
-            assert session._connection.info.dbname == parameters["dbname"]
+    place = dict.fromkeys(["NAME", "HOST", "PORT", "USER", "PASSWORD"], "")
+    with pointed_to(**place, options={"service": "jobs"}), own_session() as session:
+        assert session.tick(*LOOK).jobs == [[]]
+        assert session._connection.info.dbname == parameters["dbname"]
 
 
 @on_postgresql

@@ -21,16 +21,8 @@ from tests.worker.embedded import drain, running_worker
 
 pytestmark = on_postgresql
 
-TIMEOUTS = {
-    name: "300ms"
-    for name in (
-        "statement_timeout",
-        "lock_timeout",
-        "transaction_timeout",
-        "idle_session_timeout",
-        "idle_in_transaction_session_timeout",
-    )
-}
+LIMITS = ["statement_timeout", "transaction_timeout", "idle_session_timeout", "idle_in_transaction_session_timeout"]
+TIMEOUTS = dict.fromkeys(["lock_timeout", *LIMITS], "300ms")
 
 
 def forgotten_transactions():
@@ -68,7 +60,7 @@ def test_short_time_outs_of_the_server_cost_neither_a_run_nor_a_connection(job, 
         Mark.objects.count()
 
     with role_with(**TIMEOUTS), pointed_to(CONN_MAX_AGE=600, CONN_HEALTH_CHECKS=True), running_worker() as worker:
-        enqueued = long.enqueue()
+        long.enqueue()
         wait_for(lambda: runs)
         end = time.monotonic() + 1.5
         while time.monotonic() < end:

@@ -43,7 +43,7 @@ logger = get_logger("django_jobs.engine")
 
 Connection = psycopg.Connection[Any]
 
-# Not READ WRITE: a server that was told to be read-only, perhaps because another has taken over, is not to be overruled.
+# Not READ WRITE: who told the server to be read-only, perhaps after a failover, is not to be overruled.
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 COMMIT = "COMMIT"
 PROOF_SECONDS = 2.0
