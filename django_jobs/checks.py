@@ -240,8 +240,8 @@ def _budget_faults(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
     if needed > allowed:
         yield Caution(
             f"The workers may open {needed} connections to {connection.alias!r}, and the server allows {allowed}, "
-            f"those of the web processes included. Worker processes: {len(slots)}, each with a connection for each slot "
-            f"({sum(slots)} in all) and {SERVICE_CONNECTIONS} more.",
+            f"those of the web processes included. Worker processes: {len(slots)}, each with a connection for each "
+            f"slot ({sum(slots)} in all) and {SERVICE_CONNECTIONS} more.",
             hint="Run fewer processes or slots, or raise max_connections (or the limit of the database or the role).",
             id="django_jobs.W004",
         )

@@ -1,6 +1,7 @@
-"""``python -m tests.process.fleet COUNT …``: keeps so many ``runjobworker …`` alive; each that dies is replaced at once.
+"""``python -m tests.process.fleet COUNT …``: keeps so many ``runjobworker …`` alive.
 
-It forks after Django's set-up and before any connection, so that a replacement is there in a fraction of a second.
+It forks a new one for each that dies: after Django's set-up, so that it is there in a fraction of a second, and
+before any connection.
 """
 
 import os
