@@ -67,11 +67,10 @@ class OwnConnection(psycopg.Connection[Any]):
         try:
             wanted = next(gen)
             while True:
-                ready = yield wanted
-                if not ready and clock.monotonic() > end:
+                wanted = gen.send((yield wanted))
+                if clock.monotonic() > end:
                     self.close()
                     raise psycopg.OperationalError(f"the database has not answered for {self.patience:g} s")
-                wanted = gen.send(ready)
         except StopIteration as done:
             answer: Answer = done.value
             return answer
