@@ -243,7 +243,7 @@ def _budget_faults(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
             f"those of the web processes included. Worker processes: {len(slots)}, each with a connection for each "
             f"slot ({sum(slots)} in all) and {SERVICE_CONNECTIONS} more.",
             hint="Run fewer processes or slots, or raise max_connections (or the limit of the database or the role).",
-            id="django_jobs.W004",
+            id="django_jobs.W005",
         )
 
 

@@ -209,7 +209,7 @@ def fleet_of(*slots, **values):
 
 
 def budget_warning():
-    return found(databases=["default"]).get("django_jobs.W004")
+    return found(databases=["default"]).get("django_jobs.W005")
 
 
 @on_postgresql

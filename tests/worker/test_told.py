@@ -60,7 +60,7 @@ def test_an_async_run_whose_lease_is_lost_is_cancelled_and_changes_nothing(job, 
         wait_for(lambda: get_job(enqueued.id).status == "succeeded")
         wait_for(lambda: not len(worker.process.held))
     assert get_job(enqueued.id).result == "the second"
-    assert JobCount.objects.get(outcome="lost").count == 1
+    assert JobCount.objects.get(outcome="stale").count == 1
 
 
 @pytest.mark.parametrize("mark", ["lost", "ended"])
