@@ -7,6 +7,7 @@ connect to nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -15,11 +16,12 @@ from django.core.checks import Warning as Caution
 from django.core.exceptions import ImproperlyConfigured
 from django.db import NotSupportedError, connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.functions import Now
 
 from .conf import SETTING, Settings, did_you_mean, get_settings
 from .engines import SUPPORTED
 from .exceptions import ConfigurationError, EnqueueError, UnknownQueue
-from .models import Job
+from .models import Job, Worker
 from .operations.declared_schedules import declared_schedules
 from .registry import registry
 
@@ -229,3 +231,40 @@ def _server_faults(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
             hint=f"Switch it on: ALTER ROLE {role} SET synchronous_commit = on, or in the server's configuration.",
             id="django_jobs.W002",
         )
+    yield from _budget_faults(connection)
+
+
+# Of each worker process: the loop, the renewer, and maintenance, which uses Django's connection as well.
+SERVICE_CONNECTIONS = 4
+FLEET_SEEN = timedelta(minutes=1)
+ALLOWED = """
+SELECT least(current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+                 - coalesce(current_setting('reserved_connections', true), '0')::int,
+             (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database()),
+             (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user))
+"""
+
+
+def _budget_faults(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
+    """The connections of the workers that are running, or else of one, against what the server allows."""
+    with connection.cursor() as cursor:
+        cursor.execute(ALLOWED)
+        (allowed,) = cursor.fetchone()
+    slots = _slots_of_fleet(connection) or [get_settings().concurrency]
+    needed = sum(slots) + SERVICE_CONNECTIONS * len(slots)
+    if needed > allowed:
+        yield Caution(
+            f"The workers may open {needed} connections to {connection.alias!r}, and the server allows {allowed}, "
+            f"those of the web processes included. Worker processes: {len(slots)}, each with a connection for each "
+            f"slot ({sum(slots)} in all) and {SERVICE_CONNECTIONS} more.",
+            hint="Run fewer processes or slots, or raise max_connections (or the limit of the database or the role).",
+            id="django_jobs.W005",
+        )
+
+
+def _slots_of_fleet(connection: BaseDatabaseWrapper) -> list[int]:
+    """Of each process that was seen within the last minute. None before the first ``migrate``."""
+    if Worker._meta.db_table not in connection.introspection.table_names():
+        return []
+    alive = Worker.objects.using(connection.alias).filter(stopped_at=None, last_seen_at__gt=Now() - FLEET_SEEN)
+    return [sum(group["slots"] for group in groups) for groups in alive.values_list("queues", flat=True)]

@@ -3,15 +3,18 @@
 import os
 import subprocess
 import sys
+from datetime import timedelta
 
 import pytest
 from django.core.checks import Error, Tags, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection, connections, router
 from django.db.utils import ConnectionHandler
+from django.utils import timezone
 
 from django_jobs import checks, job
 from django_jobs.registry import Registry
+from tests.factories import WorkerFactory
 from tests.operations.support import on_postgresql, on_sqlite
 
 
@@ -198,6 +201,52 @@ def test_an_old_server_is_an_error(monkeypatch):
     message = found(databases=["default"])["django_jobs.E007"]
     assert isinstance(message, Error)
     assert "99 or later is required" in message.msg
+
+
+def fleet_of(*slots, **values):
+    for size in slots:
+        WorkerFactory(queues=[{"queues": ["default"], "slots": size - 1}, {"queues": ["urgent"], "slots": 1}], **values)
+
+
+def budget_warning():
+    return found(databases=["default"]).get("django_jobs.W005")
+
+
+@on_postgresql
+@pytest.mark.django_db
+def test_workers_that_may_open_more_connections_than_the_server_allows_are_warned_of():
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW max_connections")
+        allowed = int(cursor.fetchone()[0]) - 3
+    fleet_of(*[16] * (allowed // 20))
+    fleet_of(500, stopped_at=timezone.now())
+    fleet_of(500, last_seen_at=timezone.now() - timedelta(minutes=5))
+    assert budget_warning() is None
+    fleet_of(16)
+    message = budget_warning()
+    processes = allowed // 20 + 1
+    assert f"may open {processes * 20} connections" in message.msg
+    assert f"allows {allowed}" in message.msg
+    assert f"Worker processes: {processes}" in message.msg
+
+
+@on_postgresql
+@pytest.mark.django_db
+def test_without_a_fleet_one_process_is_reckoned_with_and_the_limit_of_the_role_counts(django_jobs):
+    django_jobs(CONCURRENCY=20)
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER ROLE CURRENT_USER CONNECTION LIMIT 24")
+        assert budget_warning() is None
+        cursor.execute("ALTER ROLE CURRENT_USER CONNECTION LIMIT 23")
+        assert "may open 24 connections" in budget_warning().msg
+
+
+@on_postgresql
+@pytest.mark.django_db
+def test_the_budget_can_be_checked_before_the_tables_are_there(monkeypatch):
+    monkeypatch.setattr(connection.introspection, "table_names", list)
+    monkeypatch.setattr(checks.Worker, "objects", None)
+    assert budget_warning() is None
 
 
 def test_what_connects_is_tagged_database_and_looks_only_where_it_is_told():

@@ -40,6 +40,14 @@ def open_session(config: EngineConfig) -> Session:
     return PortableSession(config)
 
 
+def stand_alone(config: EngineConfig) -> None:
+    """Give the calling thread a Django connection of its own for the jobs alias, which handlers cannot starve."""
+    if _vendor(config.alias) == "postgresql":
+        from .postgresql.connecting import stand_alone
+
+        stand_alone(config.alias, config.patience)
+
+
 def _vendor(alias: str) -> str:
     vendor = connections[alias].vendor
     if vendor not in SUPPORTED:

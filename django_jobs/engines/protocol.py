@@ -26,6 +26,7 @@ from django_jobs.outcomes import Outcome
 
 MAX_STAGED = 1000
 MAX_RESCUED = 500
+SHORTEST_PATIENCE = timedelta(seconds=5)
 
 # The leadership's name, and the share of its lease below which it is renewed.
 MAINTENANCE = "maintenance"
@@ -54,6 +55,19 @@ class EngineConfig:
     def rescue_grace(self) -> timedelta:
         """Unbroken contact needed before a lapsed lease counts against its holder."""
         return self.lease / 3
+
+    @property
+    def patience(self) -> timedelta:
+        """How long a call waits for the database's answer before the connection counts as dead.
+
+        A renewal begins when a third of the lease is over; so two that stay without an answer leave time for a third.
+        """
+        return max(self.lease / 4, SHORTEST_PATIENCE)
+
+    @property
+    def lock_patience(self) -> timedelta:
+        """How long a renewal queues for a row that somebody has locked: shorter than ``patience``."""
+        return self.lease / 5
 
 
 class NewJob(NamedTuple):

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from django_jobs.conf import Settings
-from django_jobs.engines.protocol import Judge, Session
+from django_jobs.engines import open_session, stand_alone
+from django_jobs.engines.protocol import EngineConfig, Judge, Session
 from django_jobs.operations.firing import SetAside
 
 from .counts import Counts
@@ -28,7 +29,7 @@ class Upkeep:
     def __init__(
         self,
         settings: Settings,
-        open_session: Callable[[], Session],
+        config: EngineConfig,
         *,
         own: Sequence[Service],
         judge: Judge,
@@ -36,7 +37,8 @@ class Upkeep:
         poke: Callable[[], None],
         shared: bool = True,
     ) -> None:
-        self._threads = [Maintenance(open_session, own)]
+        self._config = config
+        self._threads = [Maintenance(self._open_session, own)]
         if shared:
             look_every = min(settings.stage_every, settings.rescue_every)
             lookout = Lookout(look_every, settings.lease, settings.queues, self.hasten)
@@ -46,9 +48,14 @@ class Upkeep:
             prompt: list[Service] = [Firing(aside, lookout.leads), Declarer(), *own, lookout, stager, rescuer]
             slow = slow_services(settings)
             self._threads = [
-                Maintenance(open_session, prompt, leading=[Mender(aside)], leads=lookout.leads),
-                Maintenance(open_session, [], leading=slow, leads=lookout.leads, name="upkeep"),
+                Maintenance(self._open_session, prompt, leading=[Mender(aside)], leads=lookout.leads),
+                Maintenance(self._open_session, [], leading=slow, leads=lookout.leads, name="upkeep"),
             ]
+
+    def _open_session(self) -> Session:
+        """Called in a thread of maintenance, whose services use Django's connection too."""
+        stand_alone(self._config)
+        return open_session(self._config)
 
     def hasten(self, name: str, seconds: float = 0.0) -> None:
         """Give a service its next turn in so many seconds, or earlier. Safe from any thread; unknown names pass."""

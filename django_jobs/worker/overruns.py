@@ -61,13 +61,13 @@ class Overruns:
         return sum(run.deadline is not None and now > run.deadline + self._grace for run in self._given_up)
 
     def _complain_of_blocked_loop(self, now: float) -> None:
-        run = self._tasks.blocked_by(BLOCKED_SECONDS)
-        if run is not None and now >= self._next_complaint:
-            self._next_complaint = now + 10 * BLOCKED_SECONDS
-            logger.warning(
-                "The event loop has been blocked for %.0f s by job %s (%s): no other async job can go on. "
-                "Use await, asyncio.to_thread(), or make the handler a def.",
-                BLOCKED_SECONDS,
-                run.job.id,
-                run.job.type,
-            )
+        seconds = self._tasks.blocked_for()
+        if seconds < BLOCKED_SECONDS or now < self._next_complaint:
+            return
+        self._next_complaint = now + 10 * BLOCKED_SECONDS
+        logger.warning(
+            "The event loop has been blocked for %.1f s by %s: no other async job can go on. "
+            "Use await, asyncio.to_thread(), or make the handler a def.",
+            seconds,
+            " or ".join(f"job {run.job.id} ({run.job.type})" for run in self._tasks.suspects()) or "a job",
+        )

@@ -197,7 +197,7 @@ class WorkerProcess:
     def _maintenance(self) -> Upkeep:
         return Upkeep(
             self.settings,
-            lambda: open_session(self._engine_config()),
+            self._engine_config(),
             own=[Reporter(self._row(), self.settings.database, self.held.__len__, self.counts)],
             judge=lost,
             counts=self.counts,

@@ -1,9 +1,9 @@
 """Keeps the leases of this process alive, from a thread and a connection of its own.
 
 So neither a blocked event loop, nor busy handlers, nor a slow settling delays a renewal by more than the
-interpreter's switching. A renewal that fails is tried again at once and then each second: with the default
-third of a lease as its pause, a lease survives two renewals that did not come through. An error never ends
-the thread.
+interpreter's switching. Renewals begin at a fixed rate, however long each takes. One that fails is tried again
+each second: with the default third of a lease as its pause, a lease survives two renewals that did not come
+through. An error never ends the thread.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
 
+from django_jobs import clock
 from django_jobs.engines.protocol import EngineUnavailable, Renewal, Session
 from django_jobs.logs import get_logger
 
@@ -33,6 +34,7 @@ class Renewer:
         self._held = held
         self._pause = pause.total_seconds()
         self._pulse = pulse
+        self._retry_pause = min(RETRY_SECONDS, self._pause / 4)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="django_jobs renewer", daemon=True)
 
@@ -49,7 +51,9 @@ class Renewer:
         wait = self._pause
         while not self._stop.wait(wait):
             self._pulse.beat()
-            wait = self._pause if self._tried(session) else RETRY_SECONDS
+            began = clock.monotonic()
+            pause = self._pause if self._tried(session) else self._retry_pause
+            wait = max(began + pause - clock.monotonic(), 0.0)
         session.close()
 
     def _tried(self, session: Session) -> bool:
@@ -57,10 +61,10 @@ class Renewer:
         try:
             renewal = self.run_once(session)
         except EngineUnavailable as error:
-            logger.warning("Leases could not be renewed; trying again in %.0f s: %s", RETRY_SECONDS, error)
+            logger.warning("Leases could not be renewed; trying again in %.2g s: %s", self._retry_pause, error)
             return False
         except Exception:
-            logger.exception("Leases could not be renewed; trying again in %.0f s.", RETRY_SECONDS)
+            logger.exception("Leases could not be renewed; trying again in %.2g s.", self._retry_pause)
             return False
         return renewal is None or not renewal.busy
 

@@ -8,7 +8,6 @@ import threading
 
 from django_jobs import __version__
 from django_jobs.conf import get_settings
-from django_jobs.engines import open_session
 from django_jobs.engines.protocol import EngineConfig
 from django_jobs.ids import uuid7
 from django_jobs.logs import get_logger
@@ -41,9 +40,7 @@ class SchedulerProcess:
         config = EngineConfig(alias=self.settings.database, worker=self.id, lease=self.settings.lease)
         counts = Counts()
         reporter = Reporter(self._row(), self.settings.database, lambda: 0, counts)
-        upkeep = Upkeep(
-            self.settings, lambda: open_session(config), own=[reporter], judge=lost, counts=counts, poke=lambda: None
-        )
+        upkeep = Upkeep(self.settings, config, own=[reporter], judge=lost, counts=counts, poke=lambda: None)
         with stop_on_signals(self.stop):
             logger.info("Scheduler %s.", self.id)
             upkeep.start()

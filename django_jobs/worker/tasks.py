@@ -28,7 +28,7 @@ class Tasks:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._tasks: dict[asyncio.Task[Any], Run] = {}
-        self._beat = 0.0
+        self._asked_at: float | None = None
         self._closing = False
         self._lock = threading.Lock()
 
@@ -40,7 +40,6 @@ class Tasks:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                self._beat = clock.monotonic()
                 self._thread = threading.Thread(
                     target=self._serve, args=(self._loop,), name="django_jobs event loop", daemon=True
                 )
@@ -75,20 +74,25 @@ class Tasks:
 
     # A blocked loop
 
-    def blocked_by(self, patience: float) -> Run | None:
-        """The run that has kept the loop from turning for ``patience`` seconds, if any. Asked again and again."""
+    def blocked_for(self) -> float:
+        """Seconds for which the loop has not turned. Asked again and again."""
         if self._loop is None or not self._tasks:
-            self._beat = clock.monotonic()
-            return None
-        if clock.monotonic() - self._beat < patience:
-            self._loop.call_soon_threadsafe(self._feel)
-            return None
-        return next(
-            (run for run in list(self._tasks.values()) if run.coroutine is not None and run.coroutine.cr_running), None
-        )
+            return 0.0
+        asked_at = self._asked_at
+        if asked_at is None:
+            asked_at = self._asked_at = clock.monotonic()
+            self._loop.call_soon_threadsafe(self._answer)
+        return clock.monotonic() - asked_at
 
-    def _feel(self) -> None:
-        self._beat = clock.monotonic()
+    def _answer(self) -> None:
+        self._asked_at = None
+
+    def suspects(self) -> list[Run]:
+        """Who may be blocking it: the run whose handler is being executed; all, if it is a task that one of them
+        started.
+        """
+        runs = [run for run in list(self._tasks.values()) if run.coroutine is not None]
+        return [run for run in runs if run.coroutine.cr_running] or runs
 
     def close(self, timeout: float = 1.0) -> None:
         """Stop the loop; a task that blocks it is left behind."""

@@ -7,6 +7,7 @@ from django_jobs import clock
 from django_jobs.engines.protocol import MAX_RESCUED
 from django_jobs.models import Job, Worker
 from tests.factories import JobFactory, WorkerFactory
+from tests.operations.support import on_postgresql
 from tests.uuid7 import instant_of
 
 from .support import (
@@ -180,6 +181,7 @@ def test_nothing_is_rescued_before_a_third_of_the_lease_in_contact(open_session,
     assert len(rescuer.rescue(retry_lost)) == 1
 
 
+@on_postgresql
 def test_any_call_is_contact(open_session, monkeypatch):
     JobFactory(lapsed=True)
     rescuer = open_session("rescuer", lease=timedelta(seconds=1.5))

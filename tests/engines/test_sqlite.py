@@ -56,7 +56,7 @@ def write_lock_held():
     with beside(hold):
         try:
             taken.wait(20)
-            yield
+            yield release
         finally:
             release.set()
 
@@ -159,6 +159,25 @@ def test_after_a_time_of_locks_nobody_is_rescued_at_once(open_session, monkeypat
         rescuer.rescue(retry_lost)
     assert list(rescuer.rescue(retry_lost)) == []
     monkeypatch.setattr(clock, "monotonic", lambda: start + 62)
+    assert len(rescuer.rescue(retry_lost)) == 1
+
+
+def test_whoever_waited_for_the_lock_has_no_contact_yet(open_session, monkeypatch):
+    """The holders of the leases waited as well, and could not renew them. What can be read meanwhile is no contact."""
+    JobFactory(lapsed=True)
+    start = clock.monotonic()
+    monkeypatch.setattr(connecting, "LOCK_TIMEOUT", 20)
+    rescuer = open_session("rescuer", lease=timedelta(seconds=3))
+    with write_lock_held() as release:
+        monkeypatch.setattr(clock, "monotonic", lambda: start)
+        rescuer.stage()
+        monkeypatch.setattr(clock, "monotonic", lambda: start + 60)
+        rescuer.stage()
+        monkeypatch.setattr(rescuer, "_transaction", lambda real=rescuer._transaction: release.set() or real())
+        assert list(rescuer.rescue(retry_lost)) == []
+    monkeypatch.setattr(clock, "monotonic", lambda: start + 60.9)
+    assert list(rescuer.rescue(retry_lost)) == []
+    monkeypatch.setattr(clock, "monotonic", lambda: start + 61.1)
     assert len(rescuer.rescue(retry_lost)) == 1
 
 

@@ -1,7 +1,12 @@
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from tests.app.models import Mark
-from tests.process.command import WorkerCommand
+from tests.process.command import ROOT, WorkerCommand, environment
 from tests.process.supervisors import SupervisorCommand
 from tests.waiting import wait_for
 
@@ -48,6 +53,32 @@ def start_supervisor(tmp_path, committed_data):
     yield start_supervisor
     for supervisor in supervisors:
         supervisor.end()
+
+
+@pytest.fixture
+def fleet(start_worker, tmp_path):
+    """``fleet(4, *arguments)``: so many workers, each replaced when it dies, and one more that does the maintenance."""
+    started = []
+
+    def fleet(count, *arguments, **jobs_settings):
+        start_worker("--queues", "bulk", **jobs_settings)
+        command = [sys.executable, "-m", "tests.process.fleet", str(count), *arguments]
+        with (tmp_path / "fleet.log").open("wb") as log:
+            started.append(
+                subprocess.Popen(
+                    command,
+                    cwd=ROOT,
+                    env=environment(**QUICK | jobs_settings),
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            )
+
+    yield fleet
+    for popen in started:
+        os.killpg(popen.pid, signal.SIGKILL)
+        popen.wait()
 
 
 @pytest.fixture

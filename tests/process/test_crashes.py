@@ -7,12 +7,14 @@ import threading
 import time
 from collections import Counter
 
-from django.db import connections
+from django.db import connections, transaction
+from django.db.models.functions import Now
 
 from django_jobs import get_job
 from django_jobs.models import DeadJob, Job, JobHistory
 from tests.app.jobs import freeze, hold, hold_delicate, mark, mark_atomic, nap, poison
 from tests.app.models import Mark
+from tests.operations.support import on_sqlite
 from tests.waiting import wait_for
 
 CHAOS_SECONDS = float(os.environ.get("CHAOS_SECONDS", "4"))
@@ -99,6 +101,38 @@ def test_a_process_whose_native_code_keeps_the_gil_past_its_lease_is_as_one_that
     info = get_job(enqueued.id)
     assert (info.status, info.result, info.attempts, len(lost_errors(info))) == ("succeeded", 2, 2, 1)
     assert set(Mark.objects.values_list("label", flat=True)) == {"attempt 1", "attempt 2"}
+
+
+@on_sqlite
+def test_a_database_locked_for_three_leases_starts_nothing_a_second_time(start_worker, gate, wait_for_marks):
+    workers = [start_worker("--concurrency", "4") for _ in range(3)]
+    jobs = [hold.enqueue(label=f"{n}", until=str(gate)) for n in range(6)]
+    wait_for_marks(*(f"{n} started" for n in range(6)))
+    for _ in range(3):
+        with transaction.atomic():
+            Mark.objects.create(label="locked")
+            time.sleep(6.5)  # the lock is the trouble: three leases long
+        wait_for(lambda: Job.objects.filter(locked_until__gt=Now()).count() == 6, message="all leases to be renewed")
+    gate.touch()
+    wait_for(lambda: not Job.objects.exists(), timeout=30)
+    assert [get_job(one.id).attempts for one in jobs] == [1] * 6
+    assert Mark.objects.filter(label__endswith="started").count() == 6
+    assert all(worker.popen.poll() is None for worker in workers)
+
+
+def test_jobs_that_kill_their_process_bury_only_themselves(fleet):
+    poisons, innocents = [], []
+    for n in range(400):
+        if n % 20 == 7:
+            poisons.append(poison.using(max_attempts=3).enqueue(label="poison"))
+        else:
+            innocents.append(nap.using(max_attempts=3).enqueue(label=str(n), seconds=0.02))
+    fleet(4, "--concurrency", "10", "--no-scheduler")
+    wait_for(lambda: not Job.objects.exists(), timeout=120, message="all jobs to end")
+    assert set(DeadJob.objects.values_list("id", flat=True)) == {one.id for one in poisons}
+    assert set(DeadJob.objects.values_list("reason", "attempts")) == {("worker_lost", 3)}
+    assert {get_job(one.id).status for one in innocents} == {"succeeded"}
+    assert 20 <= Mark.objects.filter(label="poison").count() <= 20 * 3, "some die beside another before they start"
 
 
 class Troublemaker(threading.Thread):

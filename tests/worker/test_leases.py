@@ -1,8 +1,10 @@
 """Leases: renewed as long as the process lives, rescued when it does not."""
 
+import asyncio
 import threading
 import time
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 from django.utils import timezone
@@ -52,6 +54,25 @@ def test_an_async_handler_that_blocks_the_event_loop_runs_once_and_is_named_in_a
     assert runs == [1]
     assert "event loop has been blocked" in caplog.text
     assert "(blocks_the_loop)" in caplog.text
+
+
+def test_a_task_that_a_handler_started_blocks_the_event_loop_and_the_warning_says_whose_it_may_be(job, caplog):
+    @job("starts_a_task")
+    async def starts_a_task():
+        async def blocks():
+            time.sleep(3)  # noqa: ASYNC251 - the very mistake that is looked for
+
+        await asyncio.create_task(blocks())
+
+    @job("waits")
+    async def waits():
+        await asyncio.sleep(0.1)
+
+    with running_worker():
+        jobs = [waits.enqueue(), starts_a_task.enqueue()]
+        wait_for(lambda: all(get_job(one.id).status == "succeeded" for one in jobs))
+    (warning,) = [record.getMessage() for record in caplog.records if "event loop has been blocked" in record.msg]
+    assert "(starts_a_task)" in warning
 
 
 def test_a_busy_thread_does_not_cost_other_runs_their_leases(job, runs):
@@ -207,6 +228,107 @@ def test_a_renewal_that_fails_is_tried_again_before_the_lease_runs_out(job, runs
         wait_for(lambda: get_job(enqueued.id).status == "succeeded")
     assert len(failures) == 2
     assert runs == [1]
+
+
+def test_renewals_begin_at_a_fixed_rate_however_long_each_takes(job, runs, configure, monkeypatch):
+    configure(LEASE=3)
+    session_type = type(open_session(EngineConfig(alias="default")))
+    real, done, slow = session_type.renew, [], threading.Event()
+
+    def renew(self, leases):
+        slow.wait(0.5)  # a distant database
+        renewal = real(self, leases)
+        done.append(time.monotonic())
+        return renewal
+
+    monkeypatch.setattr(session_type, "renew", renew)
+    release = threading.Event()
+
+    @job("long")
+    def long(run: RunningJob):
+        runs.append(run.attempt)
+        assert release.wait(60)
+
+    enqueued = long.enqueue()
+    with running_worker():
+        wait_for(lambda: len(done) >= 6, timeout=30)
+        release.set()
+        wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+    gaps = sorted(later - earlier for earlier, later in pairwise(done))
+    assert gaps[len(gaps) // 2] < 1.4, "a pause of a second after each of half a second"
+    assert runs == [1]
+
+
+def test_a_settling_that_takes_several_leases_costs_nobody_the_lease(job, runs, configure, monkeypatch):
+    session_type = type(open_session(EngineConfig(alias="default")))
+    real, stuck, go_on = session_type.tick, threading.Event(), threading.Event()
+
+    def tick(self, outcomes, claims):
+        if outcomes and not stuck.is_set():
+            stuck.set()
+            assert go_on.wait(60)
+        return real(self, outcomes, claims)
+
+    release = threading.Event()
+
+    @job("short")
+    def short(run: RunningJob):
+        runs.append(("short", run.attempt))
+
+    @job("long")
+    def long(run: RunningJob):
+        runs.append(("long", run.attempt))
+        assert release.wait(60)
+
+    with running_worker(concurrency=2):
+        enqueued = [long.enqueue(), short.enqueue()]
+        monkeypatch.setattr(session_type, "tick", tick)
+        wait_for(stuck.is_set)
+        with running_worker(queues="urgent"):
+            outlived = [timezone.now() + timedelta(seconds=3)] * 2
+            wait_for(lambda: leased_until(enqueued) > outlived, timeout=20, message="three leases to pass")
+            go_on.set()
+            release.set()
+            wait_for(lambda: not Job.objects.exists(), timeout=20)
+    assert sorted(runs) == [("long", 1), ("short", 1)]
+    assert all(get_job(one.id).status == "succeeded" for one in enqueued)
+
+
+def leased_until(enqueued):
+    """When the leases of these jobs run out; nothing for those that have none."""
+    ids = [one.id for one in enqueued]
+    return list(Job.objects.filter(pk__in=ids, status="processing").values_list("locked_until", flat=True))
+
+
+def test_only_runs_that_go_on_or_are_not_settled_yet_are_renewed(job, monkeypatch):
+    session_type = type(open_session(EngineConfig(alias="default")))
+    real, named = session_type.renew, []
+
+    def renew(self, leases):
+        named.append(set(leases))
+        return real(self, leases)
+
+    monkeypatch.setattr(session_type, "renew", renew)
+    release = threading.Event()
+
+    @job("short")
+    def short():
+        pass
+
+    @job("long")
+    def long():
+        assert release.wait(60)
+
+    with running_worker(concurrency=2):
+        running = long.enqueue()
+        for _ in range(3):
+            ended = short.enqueue()
+            wait_for(lambda ended=ended: get_job(ended.id).status == "succeeded")
+        wait_for(lambda: len(named) > 1, timeout=20)
+        named.clear()
+        wait_for(lambda: len(named) > 2, timeout=20)
+        release.set()
+    assert {job_id for leases in named for job_id in leases} == {running.id}
 
 
 @pytest.mark.parametrize("how", ["return", "raise", "retry", "snooze", "cancel", "bury", "timeout"])

@@ -1,12 +1,12 @@
 """The database goes away for a while: nothing is lost, nothing runs twice, and the worker goes on by itself."""
 
 import threading
-from contextlib import contextmanager
+import time
 from datetime import timedelta
 
 import pytest
-from django.core.management import call_command
 from django.db import OperationalError, connection, connections
+from django.db.models.functions import Now
 
 from django_jobs import RunningJob, get_job
 from django_jobs.engines import open_session
@@ -15,6 +15,7 @@ from django_jobs.models import Job, JobHistory
 from tests.app.models import Mark
 from tests.postgres_server import PostgresServer
 from tests.waiting import wait_for
+from tests.worker.elsewhere import other_server
 from tests.worker.embedded import drain, running_worker
 
 
@@ -177,28 +178,48 @@ def test_a_restart_of_the_server_in_mid_run_re_runs_nothing(job, only_postgresql
         connections["default"].close()
 
 
+def test_a_server_that_is_away_for_three_leases_starts_nothing_a_second_time(job, only_postgresql, configure, caplog):
+    configure(LEASE=3)
+    runs, release = [], threading.Event()
+
+    @job("long")
+    def long(run: RunningJob, n: int):
+        runs.append(n)
+        assert release.wait(60)
+
+    @job("ends_meanwhile")
+    def ends_meanwhile(run: RunningJob):
+        runs.append("meanwhile")
+        assert down.wait(60)
+        return "told later"
+
+    down = threading.Event()
+    with PostgresServer(synchronous_commit="on") as server, other_server(server):
+        jobs = [long.enqueue(n=n) for n in range(9)] + [ends_meanwhile.enqueue()]
+        with running_worker(concurrency=10), running_worker(concurrency=10):
+            wait_for(lambda: len(runs) == 10)
+            connections["default"].close()
+            server.halt("immediate")
+            down.set()
+            time.sleep(9)  # the outage: three leases
+            server.launch()
+            wait_for(lambda: status_if_reachable(jobs[-1]) == "succeeded", timeout=40)
+            wait_for(lambda: all(lease_is_live(one) for one in jobs[:9]), timeout=20)
+            release.set()
+            wait_for(lambda: all(status_if_reachable(one) == "succeeded" for one in jobs), timeout=40)
+        assert {get_job(one.id).attempts for one in jobs} == {1}
+        connections["default"].close()
+    assert sorted(map(str, runs)) == [*map(str, range(9)), "meanwhile"]
+    assert "was rescued" not in caplog.text
+
+
+def lease_is_live(one):
+    return Job.objects.filter(pk=one.id, locked_until__gt=Now()).exists()
+
+
 def status_if_reachable(one):
     try:
         return get_job(one.id).status
     except OperationalError:
         connections["default"].close()
         return None
-
-
-@contextmanager
-def other_server(server):
-    """Point the alias ``default`` of every thread to another server, with the tables in it."""
-    wrapper = connections["default"]
-    before = {key: wrapper.settings_dict[key] for key in ("HOST", "NAME")}
-
-    def point_to(place):
-        wrapper.close()
-        connections.settings["default"].update(place)
-        wrapper.settings_dict.update(place)
-
-    point_to({"HOST": str(server.socket_dir), "NAME": "postgres"})
-    try:
-        call_command("migrate", verbosity=0, run_syncdb=True)
-        yield
-    finally:
-        point_to(before)

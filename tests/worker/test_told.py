@@ -1,14 +1,16 @@
 """Who is told what: a run that no longer counts hears of it, and one that never may start does not start."""
 
+import asyncio
 import threading
 from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
 
-from django_jobs import RunningJob, Snooze, retry_dead
+from django_jobs import RunningJob, Snooze, get_job, retry_dead
 from django_jobs.engines.protocol import ClaimedJob
 from django_jobs.exceptions import InvalidOption
+from django_jobs.models import Job, JobCount
 from django_jobs.registry import registry
 from django_jobs.worker import hygiene
 from django_jobs.worker.executor import Executor
@@ -31,6 +33,34 @@ def test_a_thread_that_overran_its_timeout_is_told_that_its_lease_is_lost(job, c
     with running_worker():
         assert started.wait(10)
         assert told.wait(15)
+
+
+def test_an_async_run_whose_lease_is_lost_is_cancelled_and_changes_nothing(job, configure):
+    configure(LEASE=1)
+    cancelled = threading.Event()
+
+    @job("robbed")
+    async def robbed(run: RunningJob):
+        if run.attempt > 1:
+            return "the second"
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            assert run.lease_lost()
+            cancelled.set()
+            raise
+
+    enqueued = robbed.enqueue()
+    with running_worker() as worker:
+        wait_for(lambda: len(worker.process.held) == 1)
+        row = Job.objects.filter(pk=enqueued.id, status="processing")
+        wait_for(lambda: row.update(status="pending", lease_token=None, locked_until=None, locked_by=""))
+        assert cancelled.wait(15)
+        Job.objects.filter(pk=enqueued.id, status="pending").update(attempts=1)
+        wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+        wait_for(lambda: not len(worker.process.held))
+    assert get_job(enqueued.id).result == "the second"
+    assert JobCount.objects.get(outcome="stale").count == 1
 
 
 @pytest.mark.parametrize("mark", ["lost", "ended"])

@@ -1,7 +1,7 @@
 """The portable session: a Django connection of its own, and an IMMEDIATE transaction for whatever writes.
 
 Nobody can wake it; instead it is asked often whether anybody else committed anything. "Database is locked"
-is EngineUnavailable, and counts as lost contact: who holds a lease could not renew it meanwhile.
+is EngineUnavailable, and counts as lost contact: who holds a lease could not renew it meanwhile either.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class PortableSession:
         self.generation = 0
         self.calling = False
         self._connection: BaseDatabaseWrapper | None = None
-        self._in_contact_since: float | None = None
+        self._writable_since: float | None = None
         self._found_jobs = True
         self._seen_commits = 0
 
     def close(self) -> None:
         connection, self._connection = self._connection, None
-        self._in_contact_since = None
+        self._writable_since = None
         if connection is not None:
             connection.close()
 
@@ -67,13 +67,11 @@ class PortableSession:
         if self._connection is None:
             self._connection = connect(self.config.alias)
         with standing_in(self._connection):
-            if self._in_contact_since is None:
-                self._in_contact_since = clock.monotonic()
             self.calling = True
             try:
                 yield self._connection
             except Error as error:
-                self._in_contact_since = None
+                self._writable_since = None
                 release_cursors(error)
                 if not is_locked(error):
                     self._connection.close()
@@ -156,47 +154,49 @@ class PortableSession:
     # Rescue and stage
 
     def rescue(self, judge: Judge) -> Sequence[Outcome]:
+        """Takes the write lock whenever there are leases: who could not write could not renew them either, so only
+        having had that lock is contact. To have waited for it is none.
+        """
         with self._available() as connection:
-            if not self._in_contact_for(self.config.rescue_grace):
+            leased = Job.objects.using(self.config.alias).filter(status=JobStatus.PROCESSING)
+            if not leased.exists():
                 return []
-            expired = self._expired_leases()
-            if not expired.exists():
-                return []
-            return self._judge_leases(connection, expired, judge)
+            asked_at = clock.monotonic()
+            with self._transaction():
+                if not self._was_writable(asked_at):
+                    return []
+                return self._judge_leases(connection, _expired(leased), judge)
 
     def free(self, worker: str, judge: Judge) -> Sequence[Outcome]:
-        with self._available() as connection:
-            return self._judge_leases(connection, self._leases().filter(locked_by=worker), judge)
+        with self._available() as connection, self._transaction():
+            held = Job.objects.using(self.config.alias).filter(status=JobStatus.PROCESSING, locked_by=worker)
+            return self._judge_leases(connection, _leases(held), judge)
 
     def _judge_leases(self, connection: BaseDatabaseWrapper, leases: Any, judge: Judge) -> Sequence[Outcome]:
-        with self._transaction():
-            outcomes = [judge(ExpiredLease(*row)) for row in leases[:MAX_RESCUED]]
-            settle(connection, outcomes, self.config.worker, clock.now())
+        outcomes = [judge(ExpiredLease(*row)) for row in leases[:MAX_RESCUED]]
+        settle(connection, outcomes, self.config.worker, clock.now())
         return outcomes
 
-    def _in_contact_for(self, grace: timedelta) -> bool:
-        since = self._in_contact_since
-        return since is not None and clock.monotonic() - since >= grace.total_seconds()
-
-    def _expired_leases(self) -> Any:
-        return self._leases().filter(locked_until__lt=clock.now())
-
-    def _leases(self) -> Any:
-        leased = Job.objects.using(self.config.alias).filter(status=JobStatus.PROCESSING)
-        columns = ("id", "lease_token", "queue", "type", "attempts", "max_attempts", "locked_by")
-        return leased.order_by("locked_until").values_list(*columns)
+    def _was_writable(self, asked_at: float) -> bool:
+        """Had everybody the grace to renew before we asked for the lock that we now have?"""
+        if self._writable_since is None:
+            self._writable_since = clock.monotonic()
+        return max(asked_at - self._writable_since, 0.0) >= self.config.rescue_grace.total_seconds()
 
     def look(self, lease: timedelta) -> Look:
+        """To lead is to write each few seconds, which is contact too."""
         with self._available():
-            now = clock.now()
+            now, asked_at = clock.now(), clock.monotonic()
             free_in = leading.lead(self.config.alias, self.config.worker, lease, now)
             if free_in is not None:
                 return Look(leads=False, free_in=free_in)
+            self._was_writable(asked_at)
+            leased = Job.objects.using(self.config.alias).filter(status=JobStatus.PROCESSING)
             return Look(
                 leads=True,
                 next_due=staging.next_due(self.config.alias, now),
                 next_slot=leading.next_slot(self.config.alias, now),
-                lapsed=self._expired_leases().exists(),
+                lapsed=_expired(leased).exists(),
             )
 
     def resign(self) -> bool:
@@ -259,3 +259,12 @@ class PortableSession:
         with self._available() as connection:
             seen, self._seen_commits = self._seen_commits, commits_of_others(connection)
         return seen != self._seen_commits
+
+
+def _expired(leased: Any) -> Any:
+    return _leases(leased.filter(locked_until__lt=clock.now()))
+
+
+def _leases(leased: Any) -> Any:
+    columns = ("id", "lease_token", "queue", "type", "attempts", "max_attempts", "locked_by")
+    return leased.order_by("locked_until").values_list(*columns)

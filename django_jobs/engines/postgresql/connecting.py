@@ -1,13 +1,19 @@
-"""Making the session's connection, and judging its errors."""
+"""Making connections of the worker's own, and judging their errors.
+
+No call waits for ever: a peer that vanished, or a proxy that swallows what it is given, costs the connection after
+the session's patience.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from datetime import timedelta
-from typing import Any
+from math import inf
+from typing import Any, TypeVar
 
 import psycopg
 from django.db import connections
-from psycopg import errors
+from psycopg import errors, sql
 
 from django_jobs import clock
 from django_jobs.logs import get_logger
@@ -31,17 +37,80 @@ REFUSAL_CLASSES = ("22", "23")
 HARMLESS_CLASSES = (*REFUSAL_CLASSES, "40", "55")
 
 
-def connect(alias: str) -> psycopg.Connection[Any]:
+# The server's limits for everybody else. An idle listener is no leak, and what a call may take is our own business.
+LIMITS = [
+    "statement_timeout",
+    "transaction_timeout",
+    "idle_session_timeout",
+    "idle_in_transaction_session_timeout",
+]
+# Only where the session is ours: through a pooler the setting would stay with a connection that others use next.
+LIFT_LIMITS = """
+SELECT set_config(name, '0', false) FROM pg_settings
+ WHERE pg_backend_pid() = %s AND name = ANY (%s) AND setting <> '0'
+"""
+
+Answer = TypeVar("Answer")
+
+
+class OwnConnection(psycopg.Connection[Any]):
+    """Closes itself when the server has not answered a call for ``patience`` seconds."""
+
+    patience = inf
+
+    def wait(self, gen: Generator[Any, Any, Answer], *args: Any, **kwargs: Any) -> Answer:
+        return super().wait(self._within_patience(gen), *args, **kwargs)
+
+    def _within_patience(self, gen: Generator[Any, Any, Answer]) -> Generator[Any, Any, Answer]:
+        """psycopg comes back ten times a second while there is nothing to read."""
+        end = clock.monotonic() + self.patience
+        try:
+            wanted = next(gen)
+            while True:
+                wanted = gen.send((yield wanted))
+                if clock.monotonic() > end:
+                    self.close()
+                    raise psycopg.OperationalError(f"the database has not answered for {self.patience:g} s")
+        except StopIteration as done:
+            answer: Answer = done.value
+            return answer
+
+
+def connect(alias: str, patience: timedelta) -> OwnConnection:
     """A connection in autocommit mode with Django's parameters for ``alias``."""
     wrapper = connections[alias]
     parameters = wrapper.get_connection_params()
     for ours in ("cursor_factory", "context", "prepare_threshold"):
         parameters.pop(ours, None)
     parameters = {"connect_timeout": CONNECT_TIMEOUT, **KEEPALIVE, **parameters}
-    connection: psycopg.Connection[Any] = psycopg.connect(autocommit=True, prepare_threshold=None, **parameters)
+    connection = OwnConnection.connect(autocommit=True, prepare_threshold=None, **parameters)
+    connection.patience = patience.total_seconds()
     if role := wrapper.settings_dict["OPTIONS"].get("assume_role"):
-        connection.execute(psycopg.sql.SQL("SET ROLE {}").format(psycopg.sql.Identifier(role)))
+        connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
+    connection.execute(LIFT_LIMITS, [connection.info.backend_pid, LIMITS])
     return connection
+
+
+def stand_alone(alias: str, patience: timedelta) -> None:
+    """Give the calling thread a Django connection of its own for ``alias``.
+
+    It is outside of Django's pool, which handlers may empty; it notices a dead peer, and it is READ COMMITTED.
+    """
+    wrapper: Any = connections[alias].copy()
+    options = wrapper.settings_dict["OPTIONS"]
+    for theirs in ("pool", "isolation_level"):
+        options.pop(theirs, None)
+    wrapper.settings_dict["OPTIONS"] = {"connect_timeout": CONNECT_TIMEOUT, **KEEPALIVE, **options}
+    wrapper.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+
+    def get_new_connection(parameters: dict[str, Any]) -> OwnConnection:
+        connection = OwnConnection.connect(**parameters)
+        connection.patience = patience.total_seconds()
+        connection.isolation_level = wrapper.isolation_level
+        return connection
+
+    wrapper.get_new_connection = get_new_connection
+    connections[alias] = wrapper
 
 
 def is_refusal(connection: psycopg.Connection[Any], error: Exception) -> bool:

@@ -45,7 +45,8 @@ logger = get_logger("django_jobs.engine")
 
 Connection = psycopg.Connection[Any]
 
-BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+# Not READ WRITE: who told the server to be read-only, perhaps after a failover, is not to be overruled.
+BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 COMMIT = "COMMIT"
 PROOF_SECONDS = 2.0
 SHORTEST_SILENCE = 3.0
@@ -82,7 +83,7 @@ class PostgresqlSession:
         self.calling = True
         try:
             if self._connection is None:
-                self._connection = connect(self.config.alias)
+                self._connection = connect(self.config.alias, self.config.patience)
                 self._connection.add_notify_handler(self._note)
                 self.generation += 1
                 self._in_contact_since = self._answered_at = clock.monotonic()
@@ -106,10 +107,12 @@ class PostgresqlSession:
         return clock.monotonic() - self._answered_at > grace
 
     def _run(self, connection: Connection, name: str, terms: Mapping[str, Any]) -> list[Any]:
-        """One statement in a transaction of its own."""
-        with _transaction(connection):
+        """One statement in a transaction of its own, in one trip."""
+        with connection.pipeline():
+            connection.execute(BEGIN)
             cursor = connection.execute(query(name), terms, prepare=self._is_session)
-            return cursor.fetchall() if cursor.description else []
+            connection.execute(COMMIT)
+        return cursor.fetchall() if cursor.description else []
 
     # Claim, settle, renew
 
@@ -217,7 +220,7 @@ class PostgresqlSession:
 
     def _renew_waiting(self, connection: Connection, leases: Mapping[UUID, int]) -> dict[UUID, bool]:
         """Queue up for rows that somebody else has locked, so that they are renewed before a rescuer gets at them."""
-        wait_ms = int(self.config.rescue_grace.total_seconds() * 1000)
+        wait_ms = int(self.config.lock_patience.total_seconds() * 1000)
         terms = {"ids": list(leases), "tokens": list(leases.values()), "lease": self.config.lease}
         try:
             with _transaction(connection):

@@ -1,0 +1,122 @@
+"""Connections that die without a word: a firewall forgot them, a proxy hangs, the cable is out."""
+
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+from django.db.models.functions import Now
+
+from django_jobs import RunningJob, get_job
+from django_jobs.engines import protocol
+from django_jobs.engines.protocol import ClaimRequest, EngineUnavailable
+from django_jobs.models import Job
+from tests.engines.support import own_session
+from tests.operations.support import on_postgresql
+from tests.tcp_proxy import BOTH, TO_CLIENT, TO_SERVER
+from tests.waiting import wait_for
+from tests.worker.elsewhere import behind_proxy
+from tests.worker.embedded import EmbeddedWorker, running_worker
+
+pytestmark = on_postgresql
+
+DIRECTIONS = [(TO_SERVER,), (TO_CLIENT,), BOTH]
+
+
+@pytest.fixture(autouse=True)
+def little_patience(monkeypatch, configure):
+    monkeypatch.setattr(protocol, "SHORTEST_PATIENCE", timedelta(seconds=1))
+    configure(LEASE=6, POLL_EVERY=1)
+
+
+@pytest.fixture
+def noop(job):
+    @job("noop")
+    def noop():
+        pass
+
+    return noop
+
+
+@pytest.mark.parametrize("directions", DIRECTIONS, ids="+".join)
+@pytest.mark.parametrize("call", ["tick", "renew", "stage", "can_listen"])
+def test_a_call_that_gets_no_answer_costs_the_connection_and_the_next_one_has_another(directions, call):
+    given = {"tick": ([], [ClaimRequest(queues=("default",), limit=1)]), "renew": ({},)}.get(call, ())
+    with behind_proxy() as proxy, own_session(lease=timedelta(seconds=4)) as session:
+        getattr(session, call)(*given)
+        proxy.cut(*directions)
+        began = time.monotonic()
+        with pytest.raises(EngineUnavailable, match="has not answered for 1 s"):
+            getattr(session, call)(*given)
+        assert time.monotonic() - began < 5
+        getattr(session, call)(*given)
+        assert session.generation == 2
+
+
+@pytest.mark.parametrize("directions", DIRECTIONS[:2], ids="+".join)
+def test_a_run_keeps_its_lease_although_every_connection_of_its_worker_dies_silently(job, directions):
+    runs, release = [], threading.Event()
+
+    @job("long")
+    def long(run: RunningJob):
+        runs.append(run.attempt)
+        assert release.wait(60)
+
+    with behind_proxy() as proxy:
+        cut_off = EmbeddedWorker()
+        cut_off.start()
+        try:
+            enqueued = long.enqueue()
+            wait_for(lambda: runs)
+            proxy.cut(*directions)
+            with running_worker():
+                wait_for(lambda: renewed_after_lease(enqueued), timeout=30, message="a lease of the second connection")
+                release.set()
+                wait_for(lambda: get_job(enqueued.id).status == "succeeded", timeout=30)
+        finally:
+            release.set()
+            cut_off.stop()
+            cut_off.join()
+    assert runs == [1]
+
+
+def renewed_after_lease(enqueued):
+    """Has the run outlived the lease it was claimed with?"""
+    return Job.objects.filter(
+        pk=enqueued.id, locked_until__gt=Now(), run_at__lt=Now() - timedelta(seconds=7), attempts=1
+    ).exists()
+
+
+@pytest.mark.parametrize("directions", DIRECTIONS, ids="+".join)
+def test_a_sleeper_whose_listening_connection_died_silently_is_back_within_its_poll_and_its_patience(noop, directions):
+    with behind_proxy() as proxy, running_worker() as worker:
+        wait_for(lambda: worker.posture == "asleep")
+        proxy.cut(*directions)
+        enqueued = noop.enqueue()
+        wait_for(lambda: get_job(enqueued.id).status == "succeeded", timeout=30)
+        wait_for(lambda: worker.posture == "asleep", message="the new connection to be proven")
+
+
+def test_while_nothing_answers_and_nothing_connects_the_worker_goes_on_trying(job, noop, caplog):
+    runs, release = [], threading.Event()
+
+    @job("long")
+    def long(run: RunningJob):
+        runs.append(run.attempt)
+        assert release.wait(60)
+        return "ended in the dark"
+
+    with behind_proxy() as proxy, running_worker() as worker:
+        enqueued = long.enqueue()
+        wait_for(lambda: runs)
+        proxy.cut(*BOTH, new=True)
+        release.set()
+        wait_for(lambda: "not available" in caplog.text, timeout=30)
+        proxy.refuse()
+        wait_for(lambda: "Leases could not be renewed" in caplog.text, timeout=30)
+        assert worker.alive
+        proxy.heal()
+        wait_for(lambda: get_job(enqueued.id).status == "succeeded", timeout=30)
+        later = noop.enqueue()
+        wait_for(lambda: get_job(later.id).status == "succeeded", timeout=30)
+    assert (runs, get_job(enqueued.id).result, get_job(enqueued.id).attempts) == ([1], "ended in the dark", 1)

@@ -1,0 +1,145 @@
+"""Behind a transaction pooler everything works, by polling, and the log says so once."""
+
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+from django.db import connection, connections, transaction
+
+from django_jobs import RunningJob, cancel, enqueue, get_job, retry_dead
+from django_jobs.models import Job, JobHistory
+from tests.app.models import Mark
+from tests.engines.support import claim, own_session
+from tests.factories import JobFactory
+from tests.operations.support import on_postgresql
+from tests.pgbouncer import PgBouncer
+from tests.waiting import wait_for
+from tests.worker.elsewhere import pointed_to, role_with
+from tests.worker.embedded import running_worker
+
+pytestmark = on_postgresql
+
+# What PgBouncer itself sets when it hands a connection to another client.
+POOLERS = ["application_name", "client_encoding", "DateStyle", "TimeZone", "standard_conforming_strings"]
+
+
+@pytest.fixture
+def pooler(committed_data):
+    """Whose connections have limits, as the worker would lift them on its own."""
+    limits = role_with(statement_timeout="1min", idle_session_timeout="10min")
+    with limits, PgBouncer(connection.get_connection_params()) as pooler:
+        yield pooler
+
+
+@pytest.fixture
+def behind_pooler(pooler, configure):
+    """Workers and this thread go through the pooler."""
+    configure(POLL_EVERY=600, POLL_EVERY_UNPROVEN=0.2, LEASE=2)
+    with pointed_to(**pooler.place):
+        connections["default"].close()
+        yield
+        connections["default"].close()
+
+
+@pytest.fixture
+def noop(job):
+    @job("noop")
+    def noop():
+        pass
+
+    return noop
+
+
+@pytest.mark.usefixtures("behind_pooler")
+def test_the_worker_polls_and_says_so_once(noop, caplog):
+    with running_worker() as worker:
+        for _ in range(3):
+            enqueued = noop.enqueue()
+            wait_for(lambda enqueued=enqueued: get_job(enqueued.id).status == "succeeded")
+        assert worker.posture == "awake"
+    said = [record for record in caplog.records if "polling every 0.2 s" in record.getMessage()]
+    assert len(said) == 1
+    assert "not available" not in caplog.text
+
+
+@pytest.mark.usefixtures("behind_pooler")
+def test_all_kinds_of_work_are_done(job, caplog):
+    release = threading.Event()
+
+    @job("marks", atomic=True)
+    def marks(label: str):
+        Mark.objects.create(label=label)
+
+    @job("long")
+    def long(run: RunningJob):
+        run.progress(0.5)
+        assert release.wait(60)
+        return run.attempt
+
+    @job("fails", max_attempts=2)
+    def fails():
+        assert len(list(Mark.objects.iterator(chunk_size=1))) <= 52
+        raise ValueError("no")
+
+    @job("asks_async")
+    async def asks_async():
+        return [mark.label async for mark in Mark.objects.filter(label="a").aiterator(chunk_size=1)]
+
+    with transaction.atomic():
+        first = marks.using(idempotency_key="k").enqueue(label="a")
+        assert marks.using(idempotency_key="k").enqueue(label="a").duplicate
+    marks.enqueue_many({"label": str(n)} for n in range(50))
+    later = marks.using(delay=timedelta(seconds=0.5)).enqueue(label="later")
+    failing, running, asking = fails.enqueue(), long.enqueue(), asks_async.enqueue()
+    lost = JobFactory(type="asks_async", lapsed=True)
+    with running_worker(), running_worker():
+        wait_for(lambda: get_job(failing.id).status == "dead", timeout=20)
+        assert retry_dead([failing.id]) == 1
+        wait_for(lambda: get_job(running.id).progress)
+        wait_for(lambda: all(get_job(one.id).status == "succeeded" for one in (first, later, asking, lost)), timeout=20)
+        end = time.monotonic() + 4
+        wait_for(lambda: time.monotonic() > end, message="two leases to pass")
+        release.set()
+        wait_for(lambda: get_job(running.id).status == "succeeded")
+        doomed = long.using(delay=timedelta(hours=1)).enqueue()
+        assert cancel(doomed.id) == "cancelled"
+        wait_for(lambda: not Job.objects.exists(), timeout=20)
+    assert get_job(running.id).result == 1
+    assert Mark.objects.count() == 52
+    assert JobHistory.objects.count() == 56
+    assert "not available" not in caplog.text
+
+
+@pytest.mark.usefixtures("behind_pooler")
+def test_nothing_of_a_session_stays_behind_in_the_poolers_connection():
+    """One after the other, so that both get the same one."""
+    with own_session() as session:
+        assert session.can_listen() is False
+        assert claim(session) == []
+        assert session.outstanding(["default"], timedelta(0)) is False
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM pg_settings WHERE source = 'session' AND name <> ALL (%s)", [POOLERS])
+        assert cursor.fetchall() == []
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
+        assert cursor.fetchone() == (0,)
+        cursor.execute("SELECT count(*) FROM pg_prepared_statements")
+        assert cursor.fetchone() == (0,)
+
+
+def test_who_enqueues_through_a_pooler_wakes_a_worker_that_does_not(pooler, noop, configure):
+    configure(POLL_EVERY=600)
+    with running_worker() as worker:
+        wait_for(lambda: worker.posture == "asleep")
+        with pointed_to(**pooler.place):
+            connections["default"].close()
+            with transaction.atomic():
+                enqueued = enqueue("noop", {})
+            wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+            connections["default"].close()
+
+
+def test_a_session_through_a_pooler_is_no_session_of_ours(pooler):
+    with pointed_to(**pooler.place), own_session() as session:
+        assert session.can_listen() is False
+        assert session._connection.prepare_threshold is None
