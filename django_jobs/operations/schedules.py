@@ -21,6 +21,7 @@ from django_jobs.ids import uuid7
 from django_jobs.models import Schedule, SetBy
 from django_jobs.registry import registry
 
+from .announcing import announce_after_commit
 from .enqueued import EnqueuedJob
 from .planning import plan_from_now
 from .schedule_spec import SPEC_FIELDS, ScheduleSpec, make_spec, type_name
@@ -118,7 +119,9 @@ def run_schedule_now(name: str) -> EnqueuedJob:
     assert placed is not None  # noqa: S101 - only a key can be taken
     if placed.asleep:
         wake_after_commit(connection, job.queue)
-    return EnqueuedJob(job.id, placed.status)
+    enqueued = EnqueuedJob(job.id, placed.status)
+    announce_after_commit(connection, registry.get(job.type), job.queue, [enqueued])
+    return enqueued
 
 
 def get_schedule(name: str) -> Schedule:

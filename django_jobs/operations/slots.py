@@ -19,7 +19,9 @@ from django_jobs.ids import uuid7
 from django_jobs.models import Job, Overlap, Schedule, ScheduleSlot, SlotOutcome
 from django_jobs.registry import registry
 
+from .announcing import announce_after_commit
 from .enqueue import new_job
+from .enqueued import EnqueuedJob
 from .options import Options
 from .schedule_spec import encode_stored
 from .timetable import Due, due_slots, jitter_of
@@ -133,6 +135,9 @@ def _enqueue(jobs: Sequence[NewJob]) -> None:
     placed = statements(connection.alias).enqueue_each(connection, jobs)
     for queue in {job.queue for job, place in zip(jobs, placed, strict=True) if place.asleep}:
         wake_after_commit(connection, queue)
+    for job, place in zip(jobs, placed, strict=True):
+        enqueued = EnqueuedJob(job.id, place.status)
+        announce_after_commit(connection, registry.get(job.type), job.queue, [enqueued])
 
 
 def _move_on(firings: Sequence[_Firing], enqueued: Collection[str]) -> None:

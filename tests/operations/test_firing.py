@@ -12,6 +12,7 @@ from django_jobs.models.schedule import Definition
 from django_jobs.operations import slots as slots_module
 from django_jobs.operations.firing import SetAside, fire_due, next_look
 from django_jobs.operations.timetable import jitter_of
+from django_jobs.signals import jobs_enqueued
 from tests.operations.schedules import MINUTE, fire, get, make, set_next, slots
 from tests.operations.support import counting_wakes, on_postgresql, sleeper
 
@@ -373,3 +374,18 @@ def test_the_look_uses_its_index():
         Schedule.objects.filter(look_at__isnull=False, type__in=["operations.note"]).order_by("look_at")[:1].explain()
     )
     assert "django_jobs_schedule_look" in plan
+
+
+def test_fired_jobs_are_announced_after_the_commit(django_capture_on_commit_callbacks):
+    heard = []
+
+    def hear(sender, queue, jobs, **more):
+        heard.extend((sender.name, queue, job.status) for job in jobs)
+
+    jobs_enqueued.connect(hear)
+    make(late=timedelta(0))
+    with django_capture_on_commit_callbacks(execute=True):
+        fire()
+        assert heard == []
+    assert heard == [("operations.note", "default", "pending")]
+    jobs_enqueued.disconnect(hear)
