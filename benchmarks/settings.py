@@ -48,3 +48,34 @@ ONLY = env.str("BENCHMARK_ONLY", default="")
 DATABASES = {"default": ALL[ONLY]} if ONLY else ALL
 
 DJANGO_JOBS = {"QUEUES": ["default", "other"]}
+
+# The admin, where its pages are measured; a worker process does without.
+if not ONLY:
+    INSTALLED_APPS += [
+        "django.contrib.sessions",
+        "django.contrib.messages",
+        "django.contrib.staticfiles",
+        "django.contrib.admin",
+    ]
+    ALLOWED_HOSTS = ["testserver"]
+    ROOT_URLCONF = "benchmarks.urls"
+    STATIC_URL = "static/"
+    MIDDLEWARE = [
+        "django.contrib.sessions.middleware.SessionMiddleware",
+        "django.middleware.csrf.CsrfViewMiddleware",
+        "django.contrib.auth.middleware.AuthenticationMiddleware",
+        "django.contrib.messages.middleware.MessageMiddleware",
+    ]
+    TEMPLATES = [
+        {
+            "BACKEND": "django.template.backends.django.DjangoTemplates",
+            "APP_DIRS": True,
+            "OPTIONS": {
+                "context_processors": [
+                    "django.template.context_processors.request",
+                    "django.contrib.auth.context_processors.auth",
+                    "django.contrib.messages.context_processors.messages",
+                ],
+            },
+        },
+    ]

@@ -58,6 +58,7 @@ class DeadJobFactory(EnvelopeFactory):
         model = models.DeadJob
 
     attempts = 5
+    failed_at = factory.LazyFunction(timezone.now)
     reason = "exhausted"
     error_type = "ValueError"
     error_summary = "no such invoice"
@@ -111,3 +112,17 @@ class WorkerFactory(DjangoModelFactory):
     pid = factory.Sequence(lambda n: n + 1)
     queues = factory.LazyFunction(lambda: ["default"])
     version = "0"
+
+
+class JobCountFactory(DjangoModelFactory):
+    class Meta:
+        model = models.JobCount
+
+    minute = factory.LazyFunction(lambda: timezone.now().replace(second=0, microsecond=0))
+    process = "worker"
+    queue = "default"
+    type = "noop"
+    outcome = "succeeded"
+    count = 1
+    total_ms = 10
+    histogram = factory.LazyFunction(lambda: [0] * 24)

@@ -87,6 +87,14 @@ def freeze(run: RunningJob, until: str):
     return run.attempt
 
 
+@job("fail_until", max_attempts=1)
+def fail_until(number: int, until: str):
+    """Fail until the file ``until`` is there."""
+    if not Path(until).exists():
+        raise ConnectionError(f"Invoice {number}: the printer at /dev/lp{number} is on fire")
+    leave_mark(f"printed {number}")
+
+
 @job("nap")
 def nap(label: str, seconds: float):
     time.sleep(seconds)  # the handler's work

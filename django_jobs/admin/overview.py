@@ -1,0 +1,48 @@
+"""The first page: is all well, and if not, where to look."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from django_jobs.conf import get_settings
+from django_jobs.models import Alert, AlertState
+from django_jobs.operations.dead_groups import dead_count, dead_groups
+
+from .base import JobsAdmin
+from .listing import COUNTED
+from .queue_rows import QueueRow, living_workers, queue_rows
+from .throughput import throughput
+
+SHOWN_GROUPS = 5
+SHOWN_ALERTS = 10
+
+
+def overview(admin: JobsAdmin, request: HttpRequest) -> HttpResponse:
+    ended = throughput(get_settings().queues)
+    workers = living_workers()
+    queues = queue_rows(ended, workers)
+    groups = dead_groups(order="last_seen", limit=SHOWN_GROUPS)
+    return admin.show(
+        request,
+        "overview",
+        _("Overview"),
+        ended=ended,
+        queues=queues,
+        workers=workers,
+        running=sum(worker.running for worker in workers),
+        ready=_total(queues),
+        scheduled=min(sum(row.figures.scheduled for row in queues), COUNTED + 1),
+        oldest=min((row.figures.oldest for row in queues if row.figures.oldest), default=None),
+        groups=groups.groups,
+        new_groups=sum(group.is_new for group in groups.groups),
+        dead=dead_count(),
+        alerts=list(Alert.objects.exclude(state=AlertState.RESOLVED).order_by("-id")[:SHOWN_ALERTS]),
+        current="job_overview",
+        live=5,
+    )
+
+
+def _total(queues: list[QueueRow]) -> int:
+    """Beyond COUNTED as soon as one queue is."""
+    return sum(row.figures.ready for row in queues)

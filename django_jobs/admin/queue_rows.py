@@ -1,0 +1,62 @@
+"""What is known of each declared queue, for the overview and the queues' page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+
+from django_jobs.conf import get_settings
+from django_jobs.models import Queue, Worker
+from django_jobs.operations.explain import SEEN_WITHIN
+
+from .queue_figures import QueueFigures, queue_figures
+from .throughput import MINUTES, Throughput
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueRow:
+    """``resume_at``: None while it is not paused, or paused without an end. ``served_by``: living workers."""
+
+    figures: QueueFigures
+    paused_at: datetime | None
+    resume_at: datetime | None
+    served_by: int
+    ended: list[int]
+
+    @property
+    def name(self) -> str:
+        return self.figures.queue
+
+
+def living_workers() -> list[Worker]:
+    seen = Worker.objects.filter(stopped_at=None, last_seen_at__gte=timezone.now() - SEEN_WITHIN)
+    return list(seen.order_by("-started_at", "id")[:1000])
+
+
+def queue_rows(ended: Throughput, workers: list[Worker]) -> list[QueueRow]:
+    names = get_settings().queues
+    pauses = {row.name: row for row in Queue.objects.filter(name__in=names, paused_at__isnull=False)}
+    return [_row(figures, _standing(pauses, figures.queue), ended, workers) for figures in queue_figures(names)]
+
+
+def _standing(pauses: dict[str, Queue], name: str) -> Queue | None:
+    row = pauses.get(name)
+    return None if row is None or (row.resume_at and row.resume_at <= timezone.now()) else row
+
+
+def _row(figures: QueueFigures, pause: Queue | None, ended: Throughput, workers: list[Worker]) -> QueueRow:
+    return QueueRow(
+        figures=figures,
+        paused_at=pause.paused_at if pause else None,
+        resume_at=pause.resume_at if pause else None,
+        served_by=sum(figures.queue in served_queues(worker) for worker in workers),
+        ended=ended.per_queue.get(figures.queue, [0] * MINUTES),
+    )
+
+
+def served_queues(worker: Worker) -> set[str]:
+    """Whatever stands in the row, which is for people."""
+    groups = worker.queues if isinstance(worker.queues, list) else []
+    return {str(name) for group in groups if isinstance(group, dict) for name in group.get("queues", ())}

@@ -1,0 +1,149 @@
+"""What a schedule's form says, as the operation takes it; and what it means, before anything is saved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from zoneinfo import available_timezones
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from django_jobs.cron import PreviewedSlot, describe, describe_interval
+from django_jobs.exceptions import InvalidSchedule
+from django_jobs.models import CatchUp, Overlap, Schedule
+from django_jobs.operations.schedules import preview_timetable
+from django_jobs.operations.timetable import Timetable
+from django_jobs.registry import registry
+
+SLOTS = 5
+MOST_DIGITS = 12
+CATCH_UP = (
+    (CatchUp.LATEST.value, gettext_lazy("run the latest one")),
+    (CatchUp.ALL.value, gettext_lazy("run all of them")),
+    (CatchUp.SKIP.value, gettext_lazy("skip them")),
+)
+OVERLAP = (
+    (Overlap.ALLOW.value, gettext_lazy("enqueue all the same")),
+    (Overlap.SKIP.value, gettext_lazy("skip the slot")),
+)
+FIELDS = (
+    "type",
+    "cron",
+    "every",
+    "timezone",
+    "jitter",
+    "queue",
+    "priority",
+    "tenant",
+    "catch_up",
+    "overlap",
+    "payload",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """``fault``: why it means nothing."""
+
+    words: str = ""
+    slots: list[PreviewedSlot] = field(default_factory=list)
+    fault: str = ""
+
+
+def values_of(schedule: Schedule) -> dict[str, str]:
+    """The form's values, as text."""
+    return {
+        "name": schedule.pk,
+        "type": schedule.type,
+        "cron": schedule.cron,
+        "every": _seconds_text(schedule.every),
+        "timezone": schedule.timezone,
+        "jitter": _seconds_text(schedule.jitter or None),
+        "queue": schedule.queue,
+        "priority": "" if schedule.priority is None else str(schedule.priority),
+        "tenant": schedule.tenant,
+        "catch_up": schedule.catch_up,
+        "overlap": schedule.overlap,
+        "payload": json.dumps(schedule.payload, indent=2, ensure_ascii=False),
+    }
+
+
+def _seconds_text(duration: timedelta | None) -> str:
+    return "" if duration is None else f"{duration.total_seconds():g}"
+
+
+def options_of(form: Mapping[str, str]) -> dict[str, Any]:
+    """The options of ``create_schedule`` and ``update_schedule``; whatever the form lacks is not changed.
+
+    Raises InvalidSchedule, UnknownJobType, InvalidPayload.
+    """
+    read: dict[str, Callable[[str], Any]] = {
+        "type": str.strip,
+        "cron": str.strip,
+        "every": lambda text: _duration("every", text),
+        "timezone": str.strip,
+        "jitter": lambda text: _duration("jitter", text) or timedelta(0),
+        "queue": str.strip,
+        "priority": _priority,
+        "tenant": str.strip,
+        "catch_up": str,
+        "overlap": str,
+    }
+    options: dict[str, Any] = {name: reader(form[name]) for name, reader in read.items() if name in form}
+    if "payload" in form:
+        options["payload"] = _payload(options.get("type", ""), form["payload"])
+    return options
+
+
+def _duration(name: str, text: str) -> timedelta | None:
+    text = text.strip()
+    if not text:
+        return None
+    try:
+        return timedelta(seconds=float(text[:MOST_DIGITS]))
+    except (ValueError, OverflowError):
+        raise InvalidSchedule(
+            _("%(name)s: “%(text)s” is no number of seconds.") % {"name": name, "text": text[:40]}
+        ) from None
+
+
+def _priority(text: str) -> int | None:
+    text = text.strip()
+    try:
+        return int(text[:MOST_DIGITS]) if text else None
+    except ValueError:
+        raise InvalidSchedule(_("“%s” is no priority: it is a whole number.") % text[:40]) from None
+
+
+def _payload(type_name: str, text: str) -> dict[str, Any]:
+    """The handler's arguments."""
+    return registry.get(type_name).signature.decode(text or "{}")
+
+
+def meaning_of(form: Mapping[str, str]) -> Meaning:
+    """When a schedule with these values would fire, in words and slots."""
+    try:
+        every = _duration("every", form.get("every", ""))
+        cron, zone = form.get("cron", "").strip(), form.get("timezone", "").strip() or "UTC"
+        if bool(cron) == bool(every):
+            return Meaning(fault=_("Give either a cron expression or a number of seconds."))
+        return meaning(Timetable(cron=cron, every=every, timezone=zone))
+    except InvalidSchedule as fault:
+        return Meaning(fault=str(fault))
+
+
+def meaning(timetable: Timetable) -> Meaning:
+    try:
+        words = describe_interval(timetable.every) if timetable.every else describe(timetable.cron, timetable.timezone)
+        return Meaning(words=words, slots=preview_timetable(timetable, timezone.now(), SLOTS))
+    except InvalidSchedule as fault:
+        return Meaning(fault=str(fault))
+
+
+def zones() -> list[str]:
+    return sorted(available_timezones())
