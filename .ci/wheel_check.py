@@ -39,6 +39,10 @@ def main(source: Path) -> None:
     if not list(installed.glob("engines/postgresql/sql/*.sql")):
         sys.exit("no .sql file is in the wheel")
 
+    for part in ("templates/**/*.html", "static/**/*.css", "static/**/*.js", "locale/*/LC_MESSAGES/*.mo"):
+        if not list(installed.glob(part)):
+            sys.exit(f"no {part} is in the wheel")
+
     for name in django_jobs.__all__:
         getattr(django_jobs, name)
     call_command("migrate", verbosity=0)

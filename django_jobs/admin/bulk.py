@@ -96,7 +96,7 @@ def preview(admin: JobsAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def _form(admin: JobsAdmin, request: HttpRequest, asked: Request, fault: str = "") -> HttpResponse:
-    title = _("Retry dead jobs") if asked.kind == BulkKind.RETRY else _("Discard dead jobs")
+    title = _("Retry dead jobs") if asked.kind == "retry" else _("Discard dead jobs")
     return admin.show(
         request,
         "bulk_preview",
@@ -124,7 +124,7 @@ def start(admin: JobsAdmin, request: HttpRequest) -> HttpResponse:
             asked.filter,
             actor=actor(request),
             spread=_minutes(request),
-            canary=_whole(request, "canary", LARGEST_CANARY) if asked.kind == BulkKind.RETRY else 0,
+            canary=_whole(request, "canary", LARGEST_CANARY) if asked.kind == "retry" else 0,
             id=_bulk_id(request),
         )
     except InvalidOption as fault:

@@ -13,8 +13,9 @@ from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_jobs.models import DeadJob, DeadReason
+from django_jobs.models import DeadJob
 from django_jobs.operations.dead_filter import DeadFilter
+from django_jobs.outcomes import DeadReason
 
 from .base import JobsAdmin
 from .bulk import preview, start

@@ -17,7 +17,18 @@ from django_jobs import pause
 from django_jobs.failure import Failure
 from django_jobs.fingerprint import fingerprint
 from django_jobs.ids import uuid7_at
-from django_jobs.models import Alert, DeadJob, Job, JobCount, JobHistory, Schedule, ScheduleSlot, Worker
+from django_jobs.models import (
+    Alert,
+    AuditEntry,
+    BulkOperation,
+    DeadJob,
+    Job,
+    JobCount,
+    JobHistory,
+    Schedule,
+    ScheduleSlot,
+    Worker,
+)
 from django_jobs.operations.dead_group_counts import fold_changes
 from django_jobs.operations.timetable import Timetable
 
@@ -151,6 +162,8 @@ class Day:
         Job.objects.bulk_create(list(self.unfinished()))
         self.schedules()
         Alert.objects.bulk_create(list(self.alerts()))
+        BulkOperation.objects.bulk_create(list(self.operations()))
+        AuditEntry.objects.bulk_create(list(self.audit()))
         pause("bulk", until=self.now + timedelta(minutes=25))
         while fold_changes():
             pass
@@ -200,6 +213,60 @@ class Day:
             summary="The oldest job of queue bulk has waited for 9 minutes",
             opened_at=self.now - timedelta(minutes=9),
         )
+
+    def operations(self) -> Iterator[BulkOperation]:
+        erp = {"type": "shop.sync_to_erp", "reason": "timeout"}
+        yield BulkOperation(
+            id=uuid7_at(self.now - timedelta(hours=3)),
+            kind="retry",
+            filter=erp,
+            state="done",
+            requested_by="ada",
+            spread=timedelta(minutes=10),
+            total=318,
+            done=316,
+            skipped=2,
+            created_at=self.now - timedelta(hours=3),
+            finished_at=self.now - timedelta(hours=2, minutes=49),
+        )
+        yield BulkOperation(
+            id=uuid7_at(self.now - timedelta(minutes=4)),
+            kind="retry",
+            filter={"type": "shop.deliver_webhook", "tenant": "north-star"},
+            state="canary",
+            requested_by="grace",
+            canary=5,
+            canary_ids=[str(row) for row in JobHistory.objects.order_by("-id").values_list("job_id", flat=True)[:5]],
+            total=341,
+            done=5,
+            created_at=self.now - timedelta(minutes=4),
+        )
+
+    def audit(self) -> Iterator[AuditEntry]:
+        first, second = BulkOperation.objects.order_by("id").values_list("id", flat=True)[:2]
+        said: list[tuple[int, str, str, str, object, int, Any, Any]] = [
+            (2, "grace", "bulk_retry_requested", "bulk_operation", second, 0, None, {"canary": 5}),
+            (9, "ada", "acknowledge", "alert", "", 1, None, None),
+            (25, "ada", "pause", "queue", "bulk", 1, {"paused": False}, {"paused": True}),
+            (41, "grace", "change_priority", "job", uuid7_at(self.now), 1, {"priority": 0}, {"priority": 9}),
+            (71, "grace", "reveal_payload", "job", uuid7_at(self.now), 1, None, None),
+            (169, "ada", "bulk_retry", "bulk_operation", first, 316, None, {"done": 316, "skipped": 2}),
+            (180, "ada", "bulk_retry_requested", "bulk_operation", first, 0, None, {"spread": "0:10:00"}),
+        ]
+        for minutes, actor, action, kind, target, count, before, after in said:
+            at = self.now - timedelta(minutes=minutes)
+            yield AuditEntry(
+                id=uuid7_at(at),
+                at=at,
+                actor=actor,
+                source="admin",
+                action=action,
+                target_kind=kind,
+                target_id=str(target),
+                count=count,
+                before=before,
+                after=after,
+            )
 
     def workers(self) -> Iterator[Worker]:
         for n, host in enumerate(HOSTS):
