@@ -30,6 +30,10 @@ class JobsAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     show_full_result_count = False
 
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """By its own permission alone: to change is not to see."""
+        return may(request, f"view_{self.opts.model_name}")
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 

@@ -2,16 +2,8 @@
 
 from django.urls import reverse
 
-LISTS = ["job", "deadjob", "jobhistory", "queue", "worker", "bulkoperation", "auditentry"]
-VIEWS = [
-    "view_job",
-    "view_deadjob",
-    "view_jobhistory",
-    "view_queue",
-    "view_worker",
-    "view_bulkoperation",
-    "view_auditentry",
-]
+LISTS = ["job", "deadjob", "jobhistory", "schedule", "queue", "worker", "alert", "bulkoperation", "auditentry"]
+VIEWS = [f"view_{name}" for name in LISTS]
 
 
 def url(name, *args):

@@ -1,9 +1,11 @@
 """Who sees and does what: every action is absent without its right, refused without it, and works with it alone."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 
-from django_jobs.models import AuditEntry, DeadJob, Job, JobHistory, Queue
+from django_jobs.models import Alert, AuditEntry, DeadJob, Job, JobHistory, Queue, Schedule
 from django_jobs.operations.audit import Actor
 from django_jobs.operations.bulk import start_bulk
 from django_jobs.operations.dead_filter import DeadFilter
@@ -31,23 +33,34 @@ def state():
         list(DeadJob.objects.order_by("id").values_list("id", "payload")),
         JobHistory.objects.count(),
         list(Queue.objects.values_list("name", "paused_at")),
+        list(Schedule.objects.values_list("pk", "enabled", "cron")),
+        list(Alert.objects.values_list("pk", "state")),
         AuditEntry.objects.count(),
     )
 
 
+def alert():
+    return Alert.objects.get_or_create(condition="oldest_age", subject="bulk", severity="error", summary="Old")[0]
+
+
 def actions(job, dead):
-    """Right, URL, data, and a word that only its button has."""
+    """Right, URL, data, what only its button has, and the page of the button."""
+    Schedule.objects.get_or_create(pk="s", defaults={"type": "mark", "every": timedelta(hours=1), "payload": {}})
+    one = url("schedule_one") + "?name=s"
     return {
         "cancel_job": (url("job_cancel", job.pk), {}, f"{job.pk}/cancel/", url("job_change", job.pk)),
         "run_job": (url("job_run_now", job.pk), {}, f"{job.pk}/run_now/", url("job_change", job.pk)),
         "retry_deadjob": (url("job_retry", dead.pk), {}, f"{dead.pk}/retry/", url("job_change", dead.pk)),
         "discard_deadjob": (url("job_discard", dead.pk), {}, f"{dead.pk}/discard/", url("job_change", dead.pk)),
         "reveal_payload": (url("job_reveal", dead.pk), {}, f"{dead.pk}/reveal/", url("job_change", dead.pk)),
+        "change_alert": (url("alert_resolve", alert().pk), {}, "/resolve/", url("alert_changelist")),
+        "change_schedule": (url("schedule_pause"), {"name": "s"}, "schedule/pause/", one),
         "pause_queue": (url("queue_pause"), {"queue": "default"}, "queue/pause/", url("queue_changelist")),
     }
 
 
 RIGHTS = ["cancel_job", "run_job", "retry_deadjob", "discard_deadjob", "reveal_payload", "pause_queue"]
+RIGHTS += ["change_alert", "change_schedule"]
 
 
 @pytest.mark.parametrize("right", RIGHTS)

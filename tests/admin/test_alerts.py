@@ -1,0 +1,74 @@
+"""Alerts and queues: what an operator does with them."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from django_jobs.ids import uuid7
+from django_jobs.models import Alert, AuditEntry, Queue
+from tests.factories import QueueFactory
+
+from .support import messages_of, page, url
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def alert():
+    return Alert.objects.create(condition="oldest_age", subject="bulk", severity="error", summary="bulk is late")
+
+
+def test_open_alerts_are_on_the_overview_and_on_their_page(boss, alert):
+    assert "bulk is late" in page(boss, "job_overview")
+    assert "bulk is late" in page(boss, "alert_changelist")
+    Alert.objects.update(state="resolved")
+    assert "bulk is late" not in page(boss, "job_overview")
+    assert "bulk is late" not in page(boss, "alert_changelist")
+    assert "bulk is late" in page(boss, "alert_changelist", state="resolved")
+
+
+@pytest.mark.parametrize(("action", "state"), [("acknowledge", "acknowledged"), ("resolve", "resolved")])
+def test_an_alert_is_acknowledged_or_resolved_once(boss, alert, action, state):
+    boss.post(url(f"alert_{action}", alert.pk))
+    again = boss.post(url(f"alert_{action}", alert.pk), follow=True)
+    assert messages_of(again)[-1] == "Nothing was done: the alert has changed meanwhile."
+    alert.refresh_from_db()
+    assert alert.state == state
+    entry = AuditEntry.objects.get()
+    assert (entry.action, entry.actor, entry.target_id) == (action, "boss", str(alert.pk))
+
+
+def test_an_alert_that_nobody_knows_is_not_found(boss):
+    assert boss.post(url("alert_resolve", uuid7())).status_code == 404
+
+
+def test_a_queue_is_paused_and_resumed(boss):
+    boss.post(url("queue_pause"), {"queue": "bulk", "until": ""})
+    assert Queue.objects.get().paused_at is not None
+    assert "paused" in page(boss, "queue_changelist")
+    boss.post(url("queue_resume"), {"queue": "bulk"})
+    assert Queue.objects.get().paused_at is None
+    assert set(AuditEntry.objects.values_list("action", flat=True)) == {"pause", "resume"}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {},
+        {"queue": "nowhere"},
+        {"queue": "bulk", "until": "soon"},
+        {"queue": "bulk", "until": "2020-01-01T00:00"},
+        {"queue": "bulk", "until": "2026-02-31T00:00"},
+        {"queue": "bulk", "until": "9999-12-31T23:59"},
+    ],
+)
+def test_a_pause_that_is_none_is_refused(boss, form):
+    response = boss.post(url("queue_pause"), form, follow=True)
+    assert messages_of(response)
+    assert not Queue.objects.exists()
+
+
+def test_a_pause_that_is_over_is_not_shown(boss):
+    QueueFactory(name="bulk", paused=True, resume_at=timezone.now() - timedelta(minutes=1))
+    assert "dj-is-paused" not in page(boss, "queue_changelist")
