@@ -161,7 +161,7 @@ urlpatterns = [path("", view)]
 @pytest.fixture
 def atomic_requests(monkeypatch):
     monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
-    with override_settings(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["testserver"]):
+    with override_settings(ROOT_URLCONF=__name__, MIDDLEWARE=[], ALLOWED_HOSTS=["testserver"]):
         yield
 
 
