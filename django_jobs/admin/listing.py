@@ -55,7 +55,7 @@ class Listing:
         last = None if indexed or not wanted else self._last_of_span(ordered)
         matching = ordered.filter(wanted)
         if last is not None:
-            matching = matching.exclude(self._behind(self._key(last)))
+            matching = matching.filter(self._down_to(self._key(last)))
         return self._rows(matching, last, continued=start is not None)
 
     def _rows(self, matching: QuerySet[Any], last: Any, *, continued: bool) -> Rows:
@@ -81,6 +81,14 @@ class Listing:
             return Q(**{f"{first}__lt": key[0]})
         tie = Q(**{first: key[0]}) & Q(**{f"{rest[0]}__lt": key[1]})
         return Q(**{f"{first}__lte": key[0]}) & (Q(**{f"{first}__lt": key[0]}) | tie)
+
+    def _down_to(self, key: Sequence[Any]) -> Q:
+        """This row and those before it. As a range of the index, which a negation of ``_behind`` would not be."""
+        first, *rest = self.newest_first
+        if not rest:
+            return Q(**{f"{first}__gte": key[0]})
+        tie = Q(**{first: key[0]}) & Q(**{f"{rest[0]}__gte": key[1]})
+        return Q(**{f"{first}__gte": key[0]}) & (Q(**{f"{first}__gt": key[0]}) | tie)
 
     def _key(self, row: Any) -> list[Any]:
         return [getattr(row, name) for name in self.newest_first]

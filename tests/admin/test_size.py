@@ -1,12 +1,15 @@
 """What a page asks of the database: a bounded number of statements, none of which counts or sorts a big table."""
 
 import re
+from datetime import timedelta
 from urllib.parse import urlencode
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
+from django_jobs.admin import dead_jobs, listing
 from django_jobs.conf import get_settings
 from tests.factories import (
     DeadJobFactory,
@@ -113,6 +116,24 @@ def test_more_rows_make_no_more_statements(boss, rows):
     WorkerFactory.create_batch(30)
     for address, count in few.items():
         assert len(statements_of(boss, address)[0]) <= count + 1, address
+
+
+@on_postgresql
+def test_a_filter_reads_no_more_of_the_index_than_its_span(boss, monkeypatch):
+    """Dead jobs are ordered by two columns: the span has to be a range of the index all the same."""
+    monkeypatch.setattr(dead_jobs, "LISTING", listing.Listing(newest_first=("failed_at", "id"), span=200))
+    start = timezone.now()
+    jobs = [DeadJobFactory.build(failed_at=start + timedelta(seconds=n)) for n in range(5_000)]
+    DeadJobFactory._meta.model.objects.bulk_create(jobs)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE django_jobs_dead_job")
+        statements, _ = statements_of(boss, url("deadjob_changelist") + "?tenant=nobody")
+        (search,) = [sql for sql in statements if "\"tenant\" = 'nobody'" in sql]
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT TEXT) {search}")
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+    removed = sum(int(rows) for rows in re.findall(r"Rows Removed by Filter: (\d+)", plan))
+    assert "Index Cond" in plan, plan
+    assert removed <= 200, plan
 
 
 @on_postgresql
