@@ -1,0 +1,215 @@
+"""Where a fault happens: a database, real worker processes, load, and notes of what was done to whom."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from django.db import InterfaceError, OperationalError, connection
+
+from django_jobs.models import Job, JobHistory
+from faults import journal
+from faults.app.jobs import RECORDING, record
+from faults.databases import Database
+from faults.ordering import place_order
+from faults.processes import Process, SupervisorProcess, WorkerProcess
+from tests.tcp_proxy import TcpProxy
+from tests.waiting import wait_for
+
+T = TypeVar("T")
+
+END_SECONDS = 120
+STEADY_EVENTS = 30
+RECOVERY_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Silence:
+    """A process was kept from the database, or from running at all. ``until``: None if it was killed."""
+
+    pid: int
+    since: float
+    until: float | None
+    why: str
+
+
+class Arena:
+    """One fault's. ``short``: once and small, for continuous integration."""
+
+    def __init__(self, database: Database, folder: Path, *, short: bool, seed: int) -> None:
+        self.database = database
+        self.folder = folder
+        self.short = short
+        self.random = random.Random(seed)
+        self.seed = seed
+        self.lease = 3.0 if short else 5.0
+        self.workers: list[WorkerProcess] = []
+        self.load: Process | None = None
+        self.afterwards = ExitStack()
+        self.exit_codes = {0}
+        self.silences: list[Silence] = []
+        self.recoveries: list[float] = []
+        self.rounds_done = 0
+        self.notes: list[str] = []
+        self.unexpected: list[str] = []
+        os.environ[journal.VARIABLE] = str(folder)
+        os.environ["FAULTS_DJANGO_JOBS"] = json.dumps(self._jobs_settings())
+
+    def _jobs_settings(self) -> dict[str, object]:
+        return {
+            "LEASE": self.lease,
+            "RESCUE_EVERY": 0.3,
+            "STAGE_EVERY": 0.1,
+            "POLL_EVERY": 1,
+            "TIMEOUT_GRACE": 1,
+            "RETRY": {"base": 0.1, "cap": 1, "floor": 0},
+        }
+
+    def rounds(self, *, short: int, long: int) -> Iterator[int]:
+        for number in range(short if self.short else long):
+            yield number
+            self.rounds_done += 1
+
+    # The fleet
+
+    def start_worker(self, *arguments: str, **options: object) -> WorkerProcess:
+        worker = WorkerProcess(self._log(), "--concurrency", "5", *arguments, **options)
+        self.workers.append(worker)
+        return worker
+
+    def start_workers(self, number: int, *arguments: str, **options: object) -> list[WorkerProcess]:
+        workers = [self.start_worker(*arguments, **options) for _ in range(number)]
+        for worker in workers:
+            worker.wait_for_workers(1)
+        return workers
+
+    def start_supervisor(self, processes: int, *arguments: str, **options: object) -> SupervisorProcess:
+        supervisor = SupervisorProcess(self._log(), processes, "--concurrency", "5", *arguments, **options)
+        self.workers.append(supervisor)
+        supervisor.wait_for_workers(processes)
+        return supervisor
+
+    def start_load(self, rate: int = 40, types: tuple[str, ...] = tuple(RECORDING), **environment: str) -> None:
+        arguments = (str(rate if self.short else 3 * rate), str(self.seed), ",".join(types))
+        self.load = Process(self._log("load"), "-m", "faults.enqueuer", *arguments, **environment)
+        self.wait(lambda: len(journal.read(journal.RUNS)) >= STEADY_EVENTS, "the load to be there")
+
+    def proxy(self) -> TcpProxy:
+        """In front of the database; give its ``FAULTS_DATABASE`` to the processes that shall go through it."""
+        parameters = connection.get_connection_params()
+        host, port = parameters.get("host", "localhost"), int(parameters.get("port") or 5432)
+        proxy = TcpProxy(f"{host}/.s.PGSQL.{port}" if host.startswith("/") else (host, port))
+        self.afterwards.callback(proxy.close)
+        return proxy
+
+    def _log(self, kind: str = "worker") -> Path:
+        return self.folder / f"{kind}-{len(list(self.folder.glob(f'{kind}-*')))}.log"
+
+    # What is done to it
+
+    def kill(self, pid: int, number: int = signal.SIGKILL) -> None:
+        os.kill(pid, number)
+        self.silences.append(Silence(pid=pid, since=journal.now(), until=None, why=signal.Signals(number).name))
+
+    def replace(self, *ended: WorkerProcess) -> None:
+        """New workers for those that end by themselves by now."""
+        for worker in ended:
+            worker.wait()
+            self.workers.remove(worker)
+        self.start_workers(len(ended))
+
+    def freeze(self, pids: Sequence[int], seconds: float) -> None:
+        """SIGSTOP, and SIGCONT after that long."""
+        with self.silence(pids, "SIGSTOP"):
+            for pid in pids:
+                os.kill(pid, signal.SIGSTOP)
+            self.pause(seconds)
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+    @contextmanager
+    def silence(self, pids: Sequence[int], why: str) -> Iterator[None]:
+        """For the time of the block these processes cannot renew their leases."""
+        since = journal.now()
+        yield
+        self.silences += [Silence(pid=pid, since=since, until=journal.now(), why=why) for pid in pids]
+
+    def pause(self, seconds: float) -> None:
+        """Let a fault last: its length is part of it, and nothing is asserted afterwards."""
+        end = journal.now() + seconds
+        wait_for(lambda: journal.now() >= end, timeout=seconds + 60)
+
+    # What is seen of it
+
+    def order(self, handle: object, **payload: object) -> str:
+        """Enqueue one job by hand, however often the database refuses."""
+        return str(wait_for(lambda: place_order(handle, **payload), RECOVERY_SECONDS, "the database to take a job"))
+
+    def wait(self, condition: Callable[[], T], what: str, timeout: float = RECOVERY_SECONDS) -> T:
+        """The condition may ask the database; while that is away, it does not hold."""
+        return wait_for(lambda: _seen(condition), timeout, what)
+
+    def wait_until_work_goes_on(self, since: float | None = None) -> None:
+        """``since``: when the fault was over. The time until a new job is done counts as a recovery."""
+        since = journal.now() if since is None else since
+        job_id = self.order(record, seconds=0)
+        self.wait(lambda: JobHistory.objects.filter(job_id=job_id).exists(), "work to go on")
+        self.recoveries.append(journal.now() - since)
+
+    def wait_until_ended(self, *job_ids: str) -> None:
+        self.wait(lambda: not Job.objects.filter(pk__in=job_ids).exists(), f"{len(job_ids)} jobs to end")
+
+    def expect(self, holds: object, otherwise: str) -> None:
+        """Beside what the verdict checks after each fault."""
+        if not holds:
+            self.unexpected.append(otherwise)
+
+    # The end of it
+
+    def finish(self) -> None:
+        """Wait until every job has ended and every process has stopped. What does not is unexpected."""
+        self.unexpected += [*self._stop_load(), *self._let_jobs_end(), *self._stop_workers()]
+        self.afterwards.close()
+
+    def _stop_load(self) -> Iterator[str]:
+        if self.load is not None:
+            self.load.ask_to_stop()
+            if code := self.load.wait():
+                yield f"The enqueuer ended with exit code {code}:\n{self.load.tail}"
+
+    def _let_jobs_end(self) -> Iterator[str]:
+        try:
+            self.wait(lambda: not Job.objects.exists(), "all jobs to end", END_SECONDS)
+        except AssertionError:
+            columns = ("id", "type", "status", "attempts", "run_at", "locked_by", "locked_until", "last_error")
+            yield from (f"Stuck: {row}" for row in Job.objects.values(*columns)[:5])
+
+    def _stop_workers(self) -> Iterator[str]:
+        for worker in self.workers:
+            worker.ask_to_stop()
+        for worker in self.workers:
+            code = worker.wait()
+            if code not in self.exit_codes:
+                yield f"A worker ended with exit code {code}:\n{worker.tail}"
+
+    def end(self) -> None:
+        """Whatever is left after an error."""
+        for process in [*self.workers, *([self.load] if self.load else [])]:
+            process.end()
+        self.afterwards.close()
+        connection.close()
+
+
+def _seen(condition: Callable[[], T]) -> T | None:
+    try:
+        return condition()
+    except (OperationalError, InterfaceError):
+        connection.close()
+        return None

@@ -1,0 +1,83 @@
+"""One fault from its beginning to its verdict."""
+
+import shutil
+import tempfile
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connection
+
+from faults import journal, verdict
+from faults.arena import Arena
+from faults.catalogue import catalogue
+from faults.databases import Database
+from faults.fault import CannotHappen
+from faults.report import Result
+
+APPS = ("django_jobs", "faults_app")
+
+
+def make_tables() -> None:
+    call_command("migrate", verbosity=0, run_syncdb=True)
+
+
+def attack(name: str, database: Database, *, short: bool, seed: int, keep: Path | None) -> Result:
+    fault = catalogue[name]
+    facts = {"name": name, "what": fault.what, "vendor": database.vendor, "seed": seed}
+    if obstacle := fault.obstacle(database):
+        return Result(**facts, skipped=obstacle)
+    empty()
+    began = journal.now()
+    with _folder(name, keep) as folder:
+        arena = Arena(database, folder, short=short, seed=seed)
+        try:
+            fault.happen(arena)
+            return _judged(arena, facts, began)
+        except CannotHappen as reason:
+            return Result(**facts, skipped=str(reason))
+        except Exception:
+            troubles = [*arena.unexpected, traceback.format_exc(), *(worker.tail for worker in arena.workers)]
+            return Result(**facts, seconds=journal.now() - began, troubles=troubles)
+        finally:
+            arena.end()
+
+
+def _judged(arena: Arena, facts: dict, began: float) -> Result:
+    arena.finish()
+    reached = verdict.reach(arena)
+    return Result(
+        **facts,
+        seconds=journal.now() - began,
+        lease=arena.lease,
+        rounds=arena.rounds_done,
+        verdict=reached,
+        troubles=[*arena.unexpected, *reached.faults],
+    )
+
+
+def empty() -> None:
+    """No fault sees what an earlier one left."""
+    connection.close()
+    tables = [model._meta.db_table for model in apps.get_models() if model._meta.app_label in APPS]
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(f"TRUNCATE {', '.join(tables)}")
+        else:
+            for table in tables:
+                cursor.execute(f"DELETE FROM {table}")
+
+
+@contextmanager
+def _folder(name: str, keep: Path | None) -> Iterator[Path]:
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="django-jobs-fault-", ignore_cleanup_errors=True) as folder:
+            yield Path(folder)
+        return
+    folder = keep.resolve() / f"{name}-{connection.vendor}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    yield folder

@@ -1,0 +1,42 @@
+"""Processes that vanish or stand still."""
+
+from faults.arena import Arena
+from faults.fault import fault
+
+
+@fault("postgresql", "sqlite")
+def killed_workers(arena: Arena) -> None:
+    """SIGKILL 3 of 5 workers under load, and again when work goes on. Their jobs wait for the leases to end."""
+    arena.start_workers(5)
+    arena.start_load()
+    for _ in arena.rounds(short=1, long=20):
+        doomed = arena.random.sample(arena.workers, 3)
+        for worker in doomed:
+            arena.kill(worker.pid)
+        arena.replace(*doomed)
+        arena.wait_until_work_goes_on()
+        arena.pause(arena.lease if not arena.short else 0)
+
+
+@fault("postgresql", "sqlite")
+def killed_children(arena: Arena) -> None:
+    """SIGKILL 3 of the 5 children of a supervisor under load, and again: it frees their jobs at once."""
+    supervisor = arena.start_supervisor(5)
+    arena.start_load()
+    for _ in arena.rounds(short=1, long=20):
+        doomed = arena.random.sample(sorted(supervisor.worker_pids()), 3)
+        for pid in doomed:
+            arena.kill(pid)
+        arena.wait_until_work_goes_on()
+        arena.wait(lambda gone=set(doomed): len(supervisor.worker_pids() - gone) == 5, "5 children again")
+
+
+@fault("postgresql", "sqlite")
+def frozen_workers(arena: Arena) -> None:
+    """SIGSTOP 2 of 4 workers for two leases, then SIGCONT: what they write late must change nothing."""
+    arena.start_workers(4)
+    arena.start_load()
+    for _ in arena.rounds(short=1, long=10):
+        frozen = arena.random.sample(arena.workers, 2)
+        arena.freeze([worker.pid for worker in frozen], 2 * arena.lease)
+        arena.wait_until_work_goes_on()

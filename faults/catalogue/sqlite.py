@@ -1,0 +1,23 @@
+"""A database file that somebody else writes to."""
+
+import sqlite3
+
+from faults.app.jobs import record
+from faults.arena import Arena
+from faults.fault import fault
+
+
+@fault("sqlite")
+def locked_database(arena: Arena) -> None:
+    """Another program holds the write lock of the file for a lease and a half."""
+    arena.start_workers(3)
+    arena.start_load()
+    path = arena.database.url.removeprefix("sqlite://")
+    for _ in arena.rounds(short=1, long=10):
+        arena.order(record, seconds=arena.lease)
+        somebody = sqlite3.connect(path, isolation_level=None, timeout=30)
+        somebody.execute("BEGIN IMMEDIATE")
+        arena.pause(1.5 * arena.lease)
+        somebody.execute("ROLLBACK")
+        somebody.close()
+        arena.wait_until_work_goes_on()

@@ -1,0 +1,88 @@
+"""What happened, told by the processes under attack through files that no fault of a database can reach.
+
+One line an event, appended whole. Instants are of the machine's monotonic clock, so those of two processes compare.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+VARIABLE = "FAULTS_JOURNAL"
+RUNS, ACKNOWLEDGED = "runs", "acknowledged"
+
+
+def now() -> float:
+    return time.clock_gettime(time.CLOCK_MONOTONIC)
+
+
+def write(name: str, *words: object) -> None:
+    os.write(_descriptor(_path(name)), f"{' '.join(map(str, words))}\n".encode())
+
+
+def read(name: str) -> list[list[str]]:
+    """Lines that were written whole."""
+    path = _path(name)
+    return [line.split() for line in path.read_text().split("\n")[:-1]] if path.exists() else []
+
+
+@contextmanager
+def noted(run: Any) -> Iterator[None]:
+    """Note the start and the end of a run, however it ends."""
+    _note("start", run)
+    try:
+        yield
+    finally:
+        _note("end", run)
+
+
+def note_death(run: Any) -> None:
+    """The process is about to end by the handler's doing."""
+    _note("die", run)
+
+
+def _note(event: str, run: Any) -> None:
+    write(RUNS, now(), event, run.id, run.fencing_token, run.attempt, os.getpid())
+
+
+@dataclass(slots=True, kw_only=True)
+class NotedRun:
+    """``ended_at``: None while nobody knows of an end."""
+
+    job_id: str
+    token: int
+    pid: int
+    started_at: float
+    ended_at: float | None = None
+
+
+def noted_runs() -> dict[int, NotedRun]:
+    """By token, in the order of their starts. Whatever a process runs ends when it dies."""
+    runs: dict[int, NotedRun] = {}
+    for instant, event, job_id, token, _, pid in read(RUNS):
+        if event == "start":
+            runs[int(token)] = NotedRun(job_id=job_id, token=int(token), pid=int(pid), started_at=float(instant))
+        elif event == "end":
+            runs[int(token)].ended_at = float(instant)
+        else:
+            end_of_process(runs, int(pid), float(instant))
+    return runs
+
+
+def end_of_process(runs: dict[int, NotedRun], pid: int, instant: float) -> None:
+    for run in runs.values():
+        if run.pid == pid and run.ended_at is None and run.started_at <= instant:
+            run.ended_at = instant
+
+
+def _path(name: str) -> Path:
+    return Path(os.environ[VARIABLE]) / name
+
+
+@cache
+def _descriptor(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)

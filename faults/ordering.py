@@ -1,0 +1,19 @@
+"""Enqueueing as an application does it: the job and its business data in one transaction."""
+
+from django.db import Error, connection, transaction
+
+from faults import journal
+from faults.app.models import Order
+
+
+def place_order(handle, **payload):
+    """The job's id once its commit was acknowledged. None: it may stand or not, but then with its order."""
+    try:
+        with transaction.atomic():
+            job_id = handle.enqueue(**payload).id
+            Order.objects.create(job_id=job_id)
+    except Error:
+        connection.close()
+        return None
+    journal.write(journal.ACKNOWLEDGED, job_id)
+    return job_id

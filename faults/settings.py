@@ -1,0 +1,54 @@
+"""Settings of the fault kit and of all processes that it starts. ``faults.arena`` sets the environment."""
+
+import json
+
+import environ
+
+from faults.clock import shift_clocks
+
+env = environ.Env()
+
+SECRET_KEY = "for-fault-tests-only"
+USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+INSTALLED_APPS = [
+    "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "django_jobs",
+    "faults.app",
+]
+
+
+def postgresql():
+    database = env.db_url("FAULTS_DATABASE")
+    options = database.setdefault("OPTIONS", {})
+    database["HOST"] = options.pop("host", database["HOST"])
+    return database
+
+
+def sqlite():
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": env.str("FAULTS_DATABASE").removeprefix("sqlite://"),
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL",
+            "timeout": 10,
+        },
+    }
+
+
+DATABASES = {"default": sqlite() if env.str("FAULTS_DATABASE").startswith("sqlite") else postgresql()}
+
+DJANGO_JOBS = {"QUEUES": ["default"]} | json.loads(env.str("FAULTS_DJANGO_JOBS", default="{}"))
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"timed": {"format": "%(asctime)s %(levelname)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "timed"}},
+    "loggers": {"django_jobs": {"level": "INFO", "handlers": ["console"]}},
+}
+
+shift_clocks(env.float("FAULTS_CLOCK_SHIFT", default=0.0))
