@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-sqlite test-postgresql lint format types layers migrations-check docs bench \
-	wheel-check clean
+	faults wheel-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,12 @@ docs: $(READY) ## Build the documentation into docs/_build/html
 
 bench: $(READY) ## Run the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)
+
+faults: $(READY) ## Attack a worker fleet for an hour or two; reports in var/faults-report*.md
+	status=0; \
+	$(BIN)/python -m faults --report var/faults-report.md $(ARGS) || status=1; \
+	$(BIN)/python -m faults --report var/faults-report-sqlite.md --database sqlite $(ARGS) || status=1; \
+	exit $$status
 
 wheel-check: $(READY) ## Build the wheel, install it in a fresh environment and use it there
 	.ci/wheel-check $(BIN)/python

@@ -8,7 +8,6 @@ import random
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +17,7 @@ from django_jobs.models import Job, JobHistory
 from faults import journal
 from faults.app.jobs import RECORDING, record
 from faults.databases import Database
+from faults.evidence import Silence
 from faults.ordering import place_order
 from faults.processes import Process, SupervisorProcess, WorkerProcess
 from tests.tcp_proxy import TcpProxy
@@ -28,16 +28,6 @@ T = TypeVar("T")
 END_SECONDS = 120
 STEADY_EVENTS = 30
 RECOVERY_SECONDS = 120
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Silence:
-    """A process was kept from the database, or from running at all. ``until``: None if it was killed."""
-
-    pid: int
-    since: float
-    until: float | None
-    why: str
 
 
 class Arena:
@@ -80,7 +70,7 @@ class Arena:
     # The fleet
 
     def start_worker(self, *arguments: str, **options: object) -> WorkerProcess:
-        worker = WorkerProcess(self._log(), "--concurrency", "5", *arguments, **options)
+        worker = WorkerProcess(self._log(), "--concurrency", "10", *arguments, **options)
         self.workers.append(worker)
         return worker
 
@@ -91,13 +81,13 @@ class Arena:
         return workers
 
     def start_supervisor(self, processes: int, *arguments: str, **options: object) -> SupervisorProcess:
-        supervisor = SupervisorProcess(self._log(), processes, "--concurrency", "5", *arguments, **options)
+        supervisor = SupervisorProcess(self._log(), processes, "--concurrency", "10", *arguments, **options)
         self.workers.append(supervisor)
         supervisor.wait_for_workers(processes)
         return supervisor
 
-    def start_load(self, rate: int = 40, types: tuple[str, ...] = tuple(RECORDING), **environment: str) -> None:
-        arguments = (str(rate if self.short else 3 * rate), str(self.seed), ",".join(types))
+    def start_load(self, rate: int = 30, types: tuple[str, ...] = tuple(RECORDING), **environment: str) -> None:
+        arguments = (str(rate if self.short else 2 * rate), str(self.seed), ",".join(types))
         self.load = Process(self._log("load"), "-m", "faults.enqueuer", *arguments, **environment)
         self.wait(lambda: len(journal.read(journal.RUNS)) >= STEADY_EVENTS, "the load to be there")
 
@@ -156,12 +146,16 @@ class Arena:
         """The condition may ask the database; while that is away, it does not hold."""
         return wait_for(lambda: _seen(condition), timeout, what)
 
-    def wait_until_work_goes_on(self, since: float | None = None) -> None:
-        """``since``: when the fault was over. The time until a new job is done counts as a recovery."""
-        since = journal.now() if since is None else since
+    def wait_until_work_goes_on(self) -> None:
+        """A job that is enqueued now is done."""
         job_id = self.order(record, seconds=0)
         self.wait(lambda: JobHistory.objects.filter(job_id=job_id).exists(), "work to go on")
-        self.recoveries.append(journal.now() - since)
+
+    def wait_until_recovered(self) -> None:
+        """The same, when an outage has just ended: how long it takes counts as a recovery."""
+        over = journal.now()
+        self.wait_until_work_goes_on()
+        self.recoveries.append(journal.now() - over)
 
     def wait_until_ended(self, *job_ids: str) -> None:
         self.wait(lambda: not Job.objects.filter(pk__in=job_ids).exists(), f"{len(job_ids)} jobs to end")

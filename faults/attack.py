@@ -11,12 +11,14 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import connection
 
-from faults import journal, verdict
+from faults import journal
 from faults.arena import Arena
 from faults.catalogue import catalogue
 from faults.databases import Database
 from faults.fault import CannotHappen
+from faults.gathering import gather
 from faults.report import Result
+from faults.verdict import judge
 
 APPS = ("django_jobs", "faults_app")
 
@@ -48,14 +50,15 @@ def attack(name: str, database: Database, *, short: bool, seed: int, keep: Path 
 
 def _judged(arena: Arena, facts: dict, began: float) -> Result:
     arena.finish()
-    reached = verdict.reach(arena)
+    verdict = judge(gather(arena.lease, arena.silences))
     return Result(
         **facts,
         seconds=journal.now() - began,
         lease=arena.lease,
         rounds=arena.rounds_done,
-        verdict=reached,
-        troubles=[*arena.unexpected, *reached.faults],
+        verdict=verdict,
+        recoveries=[*arena.recoveries, *verdict.recoveries],
+        troubles=[*arena.unexpected, *verdict.wrong],
     )
 
 

@@ -19,8 +19,8 @@ def main(rate: float, seed: int, types: str) -> None:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     django.setup()
-    from django_jobs.registry import registry
     from django_jobs.handle import JobHandle
+    from django_jobs.registry import registry
     from faults.ordering import place_order
 
     handles = [JobHandle(registry.find(name)) for name in types.split(",")]

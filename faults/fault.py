@@ -31,9 +31,7 @@ class CannotHappen(Exception):
     """Raised by a fault that lacks something on this machine; it is reported as skipped, with the reason."""
 
 
-def fault(
-    *vendors: str, needs_server: bool = False
-) -> Callable[[Callable[[Arena], None]], Callable[[Arena], None]]:
+def fault(*vendors: str, needs_server: bool = False) -> Callable[[Callable[[Arena], None]], Callable[[Arena], None]]:
     """Enter the function below in the catalogue under its name. Its docstring says what is done."""
 
     def enter(happen: Callable[[Arena], None]) -> Callable[[Arena], None]:

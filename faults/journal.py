@@ -5,12 +5,13 @@ One line an event, appended whole. Instants are of the machine's monotonic clock
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from faults.evidence import NotedRun
 
 VARIABLE = "FAULTS_JOURNAL"
 RUNS, ACKNOWLEDGED = "runs", "acknowledged"
@@ -49,34 +50,28 @@ def _note(event: str, run: Any) -> None:
     write(RUNS, now(), event, run.id, run.fencing_token, run.attempt, os.getpid())
 
 
-@dataclass(slots=True, kw_only=True)
-class NotedRun:
-    """``ended_at``: None while nobody knows of an end."""
-
-    job_id: str
-    token: int
-    pid: int
-    started_at: float
-    ended_at: float | None = None
-
-
-def noted_runs() -> dict[int, NotedRun]:
-    """By token, in the order of their starts. Whatever a process runs ends when it dies."""
-    runs: dict[int, NotedRun] = {}
+def noted_runs(deaths: Iterable[tuple[int, float]] = ()) -> list[NotedRun]:
+    """In the order of their tokens. Whatever a process runs ends when it dies; ``deaths`` are pids and instants."""
+    runs: dict[str, NotedRun] = {}
     for instant, event, job_id, token, _, pid in read(RUNS):
         if event == "start":
-            runs[int(token)] = NotedRun(job_id=job_id, token=int(token), pid=int(pid), started_at=float(instant))
+            runs[token] = NotedRun(job_id=job_id, token=int(token), pid=int(pid), started_at=float(instant))
         elif event == "end":
-            runs[int(token)].ended_at = float(instant)
-        else:
-            end_of_process(runs, int(pid), float(instant))
-    return runs
+            runs[token].ended_at = float(instant)
+    for pid, instant in (*deaths, *_noted_deaths()):
+        for run in runs.values():
+            if run.pid == pid and run.is_going_on_at(instant):
+                run.ended_at = instant
+    return sorted(runs.values(), key=lambda run: run.token)
 
 
-def end_of_process(runs: dict[int, NotedRun], pid: int, instant: float) -> None:
-    for run in runs.values():
-        if run.pid == pid and run.ended_at is None and run.started_at <= instant:
-            run.ended_at = instant
+def deaths() -> set[int]:
+    """Processes that a handler ended."""
+    return {pid for pid, _ in _noted_deaths()}
+
+
+def _noted_deaths() -> list[tuple[int, float]]:
+    return [(int(pid), float(instant)) for instant, event, _, _, _, pid in read(RUNS) if event == "die"]
 
 
 def _path(name: str) -> Path:

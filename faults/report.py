@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from faults.verdict import Verdict
@@ -36,6 +37,7 @@ class Result:
     rounds: int = 0
     skipped: str | None = None
     verdict: Verdict | None = None
+    recoveries: Sequence[float] = ()
     troubles: Sequence[str] = ()
 
     @property
@@ -43,6 +45,11 @@ class Result:
         if self.skipped is not None:
             return "skipped"
         return "held" if not self.troubles else "FAILED"
+
+    @property
+    def recovery(self) -> tuple[float, ...]:
+        """Median and maximum, in seconds."""
+        return (median(self.recoveries), max(self.recoveries)) if self.recoveries else ()
 
     def as_json(self) -> dict[str, Any]:
         facts: dict[str, Any] = {
@@ -64,8 +71,8 @@ class Result:
                 "runs": verdict.runs,
                 "failed_runs": verdict.failed_runs,
                 "lost_runs": verdict.lost_runs,
-                "two_at_once": dict(verdict.twice_at_once),
-                "recovery": [round(seconds, 2) for seconds in verdict.recovery or ()],
+                "two_at_once": dict(verdict.two_at_once),
+                "recovery": [round(seconds, 2) for seconds in self.recovery],
             }
         return facts
 
@@ -79,7 +86,7 @@ def _figures(result: Result) -> str:
         return ""
     return (
         f"{result.seconds:5.1f} s, {result.rounds} rounds, {verdict.acknowledged} jobs, {verdict.runs} runs, "
-        f"{verdict.lost_runs} lost, two at once: {_reasons(verdict.twice_at_once)}, recovery {_recovery(verdict)}"
+        f"{verdict.lost_runs} lost, two at once: {_reasons(verdict.two_at_once)}, recovery {_recovery(result)}"
     )
 
 
@@ -122,8 +129,8 @@ def _row(result: Result) -> tuple[str, ...]:
         f"{verdict.succeeded:,} succeeded, {verdict.dead:,} dead",
         f"{verdict.runs:,}",
         str(verdict.lost_runs),
-        _reasons(verdict.twice_at_once),
-        _recovery(verdict),
+        _reasons(verdict.two_at_once),
+        _recovery(result),
         f"{result.lease:g}",
         f"{result.seconds:.0f}",
         result.word,
@@ -134,10 +141,10 @@ def _reasons(counts: Counter[str]) -> str:
     return ", ".join(f"{count} ({reason})" for reason, count in counts.items()) or "0"
 
 
-def _recovery(verdict: Verdict) -> str:
-    if verdict.recovery is None:
+def _recovery(result: Result) -> str:
+    if not result.recovery:
         return "-"
-    middle, longest = verdict.recovery
+    middle, longest = result.recovery
     return f"p50 {middle:.1f}, max {longest:.1f}"
 
 

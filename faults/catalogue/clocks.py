@@ -28,6 +28,8 @@ def skewed_clocks(arena: Arena) -> None:
         delayed = [arena.order(record.using(delay=timedelta(seconds=DELAY)), seconds=0) for _ in range(10)]
         arena.wait_until_ended(long_run, *delayed)
         starts = [run.started_at for run in journal.noted_runs().values() if run.job_id in delayed]
-        arena.expect(min(starts) - before >= DELAY, f"A job started {min(starts) - before:.2f} s after it was enqueued.")
+        arena.expect(
+            min(starts) - before >= DELAY, f"A job started {min(starts) - before:.2f} s after it was enqueued."
+        )
     wrong = JobHistory.objects.filter(duration_ms__lt=0) | JobHistory.objects.filter(finished_at__lt=F("started_at"))
     arena.expect(not wrong.exists(), "A run ended before it began.")

@@ -27,7 +27,7 @@ def _links_die(arena: Arena, direction: str) -> None:
         proxy.cut(direction)
         arena.pause(1.5 * arena.lease)
         _reset(proxy)
-        arena.wait_until_work_goes_on()
+        arena.wait_until_recovered()
 
 
 @fault("postgresql")

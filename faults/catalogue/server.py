@@ -4,8 +4,8 @@ import psycopg
 from django.db import connection
 
 from faults import journal
-from faults.arena import Arena
 from faults.app.jobs import record
+from faults.arena import Arena
 from faults.fault import fault
 
 
@@ -30,7 +30,7 @@ def _restarts(arena: Arena, mode: str) -> None:
         arena.pause(arena.random.uniform(0, 0.5))
         connection.close()
         arena.database.server.restart(mode)
-        arena.wait_until_work_goes_on()
+        arena.wait_until_recovered()
 
 
 @fault("postgresql", needs_server=True)
@@ -45,7 +45,7 @@ def stopped_for_three_leases(arena: Arena) -> None:
         arena.database.server.halt("fast")
         arena.pause(3 * arena.lease)
         arena.database.server.launch()
-        arena.wait_until_work_goes_on()
+        arena.wait_until_recovered()
 
 
 @fault("postgresql")
@@ -83,7 +83,7 @@ def read_only(arena: Arena) -> None:
         _set_read_only(arena, "on")
         arena.pause(1.5 * arena.lease)
         _set_read_only(arena, "off")
-        arena.wait_until_work_goes_on()
+        arena.wait_until_recovered()
 
 
 def _set_read_only(arena: Arena, value: str) -> None:
@@ -105,4 +105,4 @@ def refused_connections(arena: Arena) -> None:
             pass
         arena.pause(1.5 * arena.lease)
         arena.database.administer("ALTER DATABASE {name} ALLOW_CONNECTIONS true", name=name)
-        arena.wait_until_work_goes_on()
+        arena.wait_until_recovered()

@@ -20,4 +20,4 @@ def locked_database(arena: Arena) -> None:
         arena.pause(1.5 * arena.lease)
         somebody.execute("ROLLBACK")
         somebody.close()
-        arena.wait_until_work_goes_on()
+        arena.wait_until_recovered()

@@ -1,0 +1,64 @@
+"""What is known when a fault is over and all processes have ended. Values only: no database."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+LOST = "WorkerLost"
+
+
+@dataclass(slots=True, kw_only=True)
+class NotedRun:
+    """As the handler noted it. ``ended_at``: None while nobody knows of an end."""
+
+    job_id: str
+    token: int
+    pid: int
+    started_at: float
+    ended_at: float | None = None
+
+    def is_going_on_at(self, instant: float) -> bool:
+        return self.started_at < instant and (self.ended_at is None or self.ended_at > instant)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Silence:
+    """A process was kept from the database, or from running at all. ``until``: None if it was killed."""
+
+    pid: int
+    since: float
+    until: float | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A job in the history or among the dead."""
+
+    job_id: str
+    type: str
+    status: str
+    attempts: int
+    errors: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def losses(self) -> list[Mapping[str, Any]]:
+        return [error for error in self.errors if error["type"].endswith(LOST)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Jobs by their ids as texts. ``deadly``: processes that a handler ended. ``sessions``: left in the database."""
+
+    lease: float
+    acknowledged: frozenset[str] = frozenset()
+    orders: frozenset[str] = frozenset()
+    unfinished: frozenset[str] = frozenset()
+    ended: Sequence[Ended] = ()
+    effects: Counter[str] = field(default_factory=Counter)
+    atomic_effects: Counter[str] = field(default_factory=Counter)
+    runs: Sequence[NotedRun] = ()
+    silences: Sequence[Silence] = ()
+    deadly: frozenset[int] = frozenset()
+    sessions: Sequence[str] = ()

@@ -1,0 +1,49 @@
+"""Gathers the evidence: from the tables, the business data and the journal."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from django.db import connection
+
+from django_jobs.models import DeadJob, Job, JobHistory
+from faults import journal
+from faults.app.models import Effect, Order
+from faults.evidence import Ended, Evidence, Silence
+
+
+def gather(lease: float, silences: Sequence[Silence]) -> Evidence:
+    effects = list(Effect.objects.values_list("job_id", "atomic"))
+    return Evidence(
+        lease=lease,
+        acknowledged=frozenset(job_id for (job_id,) in journal.read(journal.ACKNOWLEDGED)),
+        orders=frozenset(map(str, Order.objects.values_list("job_id", flat=True))),
+        unfinished=frozenset(map(str, Job.objects.values_list("pk", flat=True))),
+        ended=[*_history(), *_dead()],
+        effects=Counter(str(job_id) for job_id, atomic in effects if not atomic),
+        atomic_effects=Counter(str(job_id) for job_id, atomic in effects if atomic),
+        runs=journal.noted_runs((silence.pid, silence.since) for silence in silences if silence.until is None),
+        silences=silences,
+        deadly=frozenset(journal.deaths()),
+        sessions=list(_sessions()),
+    )
+
+
+def _history() -> Iterator[Ended]:
+    for row in JobHistory.objects.values("job_id", "type", "status", "attempts", "errors"):
+        yield Ended(**row | {"job_id": str(row["job_id"])})
+
+
+def _dead() -> Iterator[Ended]:
+    for row in DeadJob.objects.values("pk", "type", "attempts", "errors"):
+        yield Ended(job_id=str(row.pop("pk")), status="dead", **row)
+
+
+def _sessions() -> Iterator[str]:
+    if connection.vendor != "postgresql":
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pid, application_name, state, query FROM pg_stat_activity WHERE datname = current_database() "
+            "AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+        yield from map(str, cursor.fetchall())

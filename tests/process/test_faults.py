@@ -1,0 +1,60 @@
+"""The fault kit, ``python -m faults``, in its short form: each fault once. ``make faults`` is the long form."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from faults.__main__ import listed
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 900
+FAULTS = [name for name, _ in listed()]
+
+
+@pytest.fixture(autouse=True)
+def committed_data():
+    """The kit has a database of its own; the one of the tests is not asked for."""
+
+
+@pytest.fixture(scope="module")
+def results(request):
+    """Of the faults whose tests were collected, from one run of the kit."""
+    items = [item for item in request.session.items if item.module is request.module and hasattr(item, "callspec")]
+    done = subprocess.run(
+        [sys.executable, "-m", "faults", "--short", "--format=json", f"--database={os.environ['TEST_DATABASE']}"]
+        + [item.callspec.params["name"] for item in items],
+        cwd=ROOT,
+        env={
+            name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "DJANGO_SETTINGS_MODULE")
+        },
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    return {result["fault"]: result for result in map(json.loads, done.stdout.splitlines())}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_promise_holds_under(name, results):
+    assert name in results, "the kit ended before"
+    result = results[name]
+    if result["skipped"]:
+        pytest.skip(result["skipped"])
+    assert result["troubles"] == [], f"seed {result['seed']}"
+    assert result["acknowledged"] > 20
+    assert result["succeeded"] + result["dead"] >= result["acknowledged"]
+
+
+def test_each_fault_says_what_is_done():
+    assert len(set(FAULTS)) == len(FAULTS) > 20
+    assert all(what for _, what in listed())
+
+
+def test_the_guide_names_each_fault():
+    guide = (ROOT / "docs" / "guides" / "faults.md").read_text(encoding="utf-8")
+    assert [name for name in FAULTS if f"`{name}`" not in guide] == []
