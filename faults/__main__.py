@@ -38,7 +38,7 @@ def parse() -> argparse.Namespace:
     faults = dict(listed())
     parser = argparse.ArgumentParser(
         prog="python -m faults",
-        description="Attack a worker fleet, and check afterwards that every promise held. DATABASE_URL: on your server.",
+        description="Attack a worker fleet, and check that every promise holds. DATABASE_URL: on your server.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="\n".join(f"  {name:34}{what}" for name, what in faults.items()),
     )

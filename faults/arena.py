@@ -39,7 +39,6 @@ class Arena:
         self.short = short
         self.random = random.Random(seed)
         self.seed = seed
-        self.lease = 3.0 if short else 5.0
         self.workers: list[WorkerProcess] = []
         self.load: Process | None = None
         self.afterwards = ExitStack()
@@ -50,6 +49,11 @@ class Arena:
         self.notes: list[str] = []
         self.unexpected: list[str] = []
         os.environ[journal.VARIABLE] = str(folder)
+        self.use_lease(3 if short else 5)
+
+    def use_lease(self, seconds: float) -> None:
+        """Of the processes that are started from here on."""
+        self.lease = seconds
         os.environ["FAULTS_DJANGO_JOBS"] = json.dumps(self._jobs_settings())
 
     def _jobs_settings(self) -> dict[str, object]:

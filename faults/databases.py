@@ -1,7 +1,7 @@
 """The database that is attacked: a PostgreSQL of the kit's own, one of yours, or a SQLite file.
 
-The own PostgreSQL keeps what it acknowledged when it is stopped like a crash. A server of yours (``DATABASE_URL``) gets a
-database of its own, removed at the end; faults that stop the server or change roles are not for it.
+The own PostgreSQL keeps what it acknowledged when it is stopped like a crash. A server of yours (``DATABASE_URL``)
+gets a database of its own, removed at the end; faults that stop the server or change it are not for it.
 """
 
 import os
@@ -59,9 +59,11 @@ def _postgresql() -> Iterator[Database]:
         with _fresh(Database(url=_beside(given), admin_url=given)) as database:
             yield database
         return
-    with PostgresServer(**SETTINGS) as server:
-        with _fresh(Database(url=_beside(server.url()), admin_url=server.url(), server=server)) as database:
-            yield database
+    with (
+        PostgresServer(**SETTINGS) as server,
+        _fresh(Database(url=_beside(server.url()), admin_url=server.url(), server=server)) as database,
+    ):
+        yield database
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Did the promises hold? Pure: from the evidence alone.
 
-Each check yields sentences about what is wrong. What P4 allows (a run that lost its lease by a silence that was made, or
-by its time-out, and went on beside the next one) is counted with its reason and is no fault.
+Each check yields sentences about what is wrong. What P4 allows (a run that lost its lease by a silence that was made,
+or by its time-out, and went on beside the next one) is counted with its reason and is no fault.
 """
 
 import re

@@ -12,6 +12,7 @@ from faults.__main__ import listed
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 900
+NOT_FOR_THE_KIT = ("DATABASE_URL", "DJANGO_SETTINGS_MODULE")
 FAULTS = [name for name, _ in listed()]
 
 
@@ -28,9 +29,7 @@ def results(request):
         [sys.executable, "-m", "faults", "--short", "--format=json", f"--database={os.environ['TEST_DATABASE']}"]
         + [item.callspec.params["name"] for item in items],
         cwd=ROOT,
-        env={
-            name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "DJANGO_SETTINGS_MODULE")
-        },
+        env={name: value for name, value in os.environ.items() if name not in NOT_FOR_THE_KIT},
         stdout=subprocess.PIPE,
         text=True,
         timeout=SECONDS,
