@@ -51,7 +51,7 @@ docs: $(READY) ## Build the documentation into docs/_build/html
 bench: $(READY) ## Run the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)
 
-faults: $(READY) ## Attack a worker fleet for an hour or two; reports in var/faults-report*.md
+faults: $(READY) ## Attack a worker fleet for an hour; reports in var/faults-report*.md
 	status=0; \
 	$(BIN)/python -m faults --report var/faults-report.md $(ARGS) || status=1; \
 	$(BIN)/python -m faults --report var/faults-report-sqlite.md --database sqlite $(ARGS) || status=1; \

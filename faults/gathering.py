@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from django.db import connection
 
@@ -9,6 +10,9 @@ from django_jobs.models import DeadJob, Job, JobHistory
 from faults import journal
 from faults.app.models import Effect, Order
 from faults.evidence import Ended, Evidence, Silence
+from tests.waiting import wait_for
+
+SESSION_SECONDS = 10
 
 
 def gather(lease: float, silences: Sequence[Silence]) -> Evidence:
@@ -24,7 +28,7 @@ def gather(lease: float, silences: Sequence[Silence]) -> Evidence:
         runs=journal.noted_runs((silence.pid, silence.since) for silence in silences if silence.until is None),
         silences=silences,
         deadly=frozenset(journal.deaths()),
-        sessions=list(_sessions()),
+        sessions=_left_sessions(),
     )
 
 
@@ -38,9 +42,16 @@ def _dead() -> Iterator[Ended]:
         yield Ended(job_id=str(row.pop("pk")), status="dead", **row)
 
 
-def _sessions() -> Iterator[str]:
+def _left_sessions() -> list[str]:
+    """The server needs a moment to notice the end of a client."""
     if connection.vendor != "postgresql":
-        return
+        return []
+    with suppress(AssertionError):
+        wait_for(lambda: not list(_sessions()), SESSION_SECONDS)
+    return list(_sessions())
+
+
+def _sessions() -> Iterator[str]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pid, application_name, state, query FROM pg_stat_activity WHERE datname = current_database() "

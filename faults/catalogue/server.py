@@ -24,7 +24,7 @@ def restart_immediate(arena: Arena) -> None:
 def _restarts(arena: Arena, mode: str) -> None:
     arena.start_workers(3)
     arena.start_load()
-    arena.order(record, seconds=2 * arena.lease)
+    arena.order(record, seconds=arena.lease)
     for _ in arena.rounds(short=1, long=20):
         arena.wait_until_work_goes_on()
         arena.pause(arena.random.uniform(0, 0.5))
@@ -79,6 +79,7 @@ def read_only(arena: Arena) -> None:
     arena.start_workers(3)
     arena.start_load()
     arena.order(record, seconds=arena.lease)
+    arena.afterwards.callback(_set_read_only, arena, "off")
     for _ in arena.rounds(short=1, long=10):
         _set_read_only(arena, "on")
         arena.pause(1.5 * arena.lease)
@@ -98,6 +99,7 @@ def refused_connections(arena: Arena) -> None:
     arena.start_workers(3)
     arena.start_load()
     arena.order(record, seconds=arena.lease)
+    arena.afterwards.callback(arena.database.administer, "ALTER DATABASE {name} ALLOW_CONNECTIONS true", name=name)
     for _ in arena.rounds(short=1, long=10):
         connection.close()
         arena.database.administer("ALTER DATABASE {name} ALLOW_CONNECTIONS false", name=name)
