@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 END_SECONDS = 120
 STEADY_EVENTS = 30
+# Jobs a second. SQLite has one writer at a time, and who waits for it is not in a queue.
+RATES = {"postgresql": 30, "sqlite": 10}
 RECOVERY_SECONDS = 120
 
 
@@ -90,8 +92,9 @@ class Arena:
         supervisor.wait_for_workers(processes)
         return supervisor
 
-    def start_load(self, rate: int = 30, types: tuple[str, ...] = tuple(RECORDING), **environment: str) -> None:
-        arguments = (str(rate if self.short else 2 * rate), str(self.seed), ",".join(types))
+    def start_load(self, types: Sequence[str] = tuple(RECORDING), **environment: str) -> None:
+        rate = RATES[self.database.vendor] * (1 if self.short else 2)
+        arguments = (str(rate), str(self.seed), ",".join(types))
         self.load = Process(self._log("load"), "-m", "faults.enqueuer", *arguments, **environment)
         self.wait(lambda: len(journal.read(journal.RUNS)) >= STEADY_EVENTS, "the load to be there")
 
@@ -145,6 +148,16 @@ class Arena:
     def order(self, handle: object, **payload: object) -> str:
         """Enqueue one job by hand, however often the database refuses."""
         return str(wait_for(lambda: place_order(handle, **payload), RECOVERY_SECONDS, "the database to take a job"))
+
+    def order_long_runs(self, number: int, seconds: float) -> list[int]:
+        """So many jobs that run for so long. Returns the processes that run them now."""
+        job_ids = {self.order(record, seconds=seconds) for _ in range(number)}
+
+        def pids() -> list[int] | None:
+            runs = [run for run in journal.noted_runs() if run.job_id in job_ids]
+            return sorted({run.pid for run in runs}) if len(runs) >= number else None
+
+        return self.wait(pids, f"{number} long runs to begin")
 
     def wait(self, condition: Callable[[], T], what: str, timeout: float = RECOVERY_SECONDS) -> T:
         """The condition may ask the database; while that is away, it does not hold."""

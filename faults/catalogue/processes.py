@@ -10,6 +10,7 @@ def killed_workers(arena: Arena) -> None:
     arena.start_workers(5)
     arena.start_load()
     for _ in arena.rounds(short=1, long=20):
+        arena.order_long_runs(5, seconds=arena.lease)
         doomed = arena.random.sample(arena.workers, 3)
         for worker in doomed:
             arena.kill(worker.pid)
@@ -24,6 +25,7 @@ def killed_children(arena: Arena) -> None:
     supervisor = arena.start_supervisor(5)
     arena.start_load()
     for _ in arena.rounds(short=1, long=20):
+        arena.order_long_runs(5, seconds=arena.lease)
         doomed = arena.random.sample(sorted(supervisor.worker_pids()), 3)
         for pid in doomed:
             arena.kill(pid)
@@ -37,6 +39,5 @@ def frozen_workers(arena: Arena) -> None:
     arena.start_workers(4)
     arena.start_load()
     for _ in arena.rounds(short=1, long=10):
-        frozen = arena.random.sample(arena.workers, 2)
-        arena.freeze([worker.pid for worker in frozen], 2 * arena.lease)
+        arena.freeze(arena.order_long_runs(4, seconds=arena.lease)[:2], 2 * arena.lease)
         arena.wait_until_work_goes_on()
