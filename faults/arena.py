@@ -26,7 +26,7 @@ from tests.waiting import wait_for
 T = TypeVar("T")
 
 END_SECONDS = 120
-STEADY_EVENTS = 30
+STEADY_JOBS = 20
 # Jobs a second. SQLite has one writer at a time, and who waits for it is not in a queue.
 RATES = {"postgresql": 30, "sqlite": 10}
 RECOVERY_SECONDS = 120
@@ -96,7 +96,10 @@ class Arena:
         rate = RATES[self.database.vendor] * (1 if self.short else 2)
         arguments = (str(rate), str(self.seed), ",".join(types))
         self.load = Process(self._log("load"), "-m", "faults.enqueuer", *arguments, **environment)
-        self.wait(lambda: len(journal.read(journal.RUNS)) >= STEADY_EVENTS, "the load to be there")
+        self.wait(self._is_under_load, "the load to be there")
+
+    def _is_under_load(self) -> bool:
+        return len(journal.read(journal.ACKNOWLEDGED)) >= STEADY_JOBS and bool(journal.read(journal.RUNS))
 
     def proxy(self) -> TcpProxy:
         """In front of the database; give its ``FAULTS_DATABASE`` to the processes that shall go through it."""
