@@ -34,13 +34,14 @@ class Silence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A job in the history or among the dead."""
+    """A job in the history or among the dead. ``result``: the token of the run whose outcome was written."""
 
     job_id: str
     type: str
     status: str
     attempts: int
     errors: Sequence[Mapping[str, Any]] = ()
+    result: int | None = None
 
     @property
     def losses(self) -> list[Mapping[str, Any]]:

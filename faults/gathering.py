@@ -33,7 +33,7 @@ def gather(lease: float, silences: Sequence[Silence]) -> Evidence:
 
 
 def _history() -> Iterator[Ended]:
-    for row in JobHistory.objects.values("job_id", "type", "status", "attempts", "errors"):
+    for row in JobHistory.objects.values("job_id", "type", "status", "attempts", "errors", "result"):
         yield Ended(**row | {"job_id": str(row["job_id"])})
 
 

@@ -52,6 +52,7 @@ def judge(evidence: Evidence) -> Verdict:
             *jobs_not_ended_once(evidence),
             *wrong_attempts(evidence),
             *wrong_effects(evidence),
+            *stale_endings(evidence),
             *losses_without_reason(evidence),
             *(_at_once(*pair) for pair, reason in zip(overlaps, excuses, strict=True) if reason is None),
             *(f"A session is left: {session}" for session in evidence.sessions),
@@ -88,6 +89,14 @@ def wrong_effects(evidence: Evidence) -> Iterator[str]:
         done = (evidence.atomic_effects if job.type in ONCE else evidence.effects)[job.job_id]
         if not least <= done <= most:
             yield f"{job.type} {job.job_id} {job.status}: {done} effects of {starts[job.job_id]} runs."
+
+
+def stale_endings(evidence: Evidence) -> Iterator[str]:
+    """P3: what is written is the outcome of the newest run, never that of one which lost its lease."""
+    newest = {run.job_id: run.token for run in evidence.runs}
+    for job in evidence.ended:
+        if job.result is not None and job.result != newest.get(job.job_id):
+            yield f"{job.type} {job.job_id}: the outcome of token {job.result}, the newest is {newest.get(job.job_id)}."
 
 
 def losses_without_reason(evidence: Evidence) -> Iterator[str]:

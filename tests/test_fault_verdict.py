@@ -65,6 +65,7 @@ def test_nothing_is_wrong_where_nothing_is():
         (TWICE, "at once, and nobody was silent"),
         (TWICE | {"silences": [replace(FROZEN, pid=8)]}, "at once, and nobody was silent"),
         (TWICE | {"silences": [replace(FROZEN, since=2.5)]}, "at once, and nobody was silent"),
+        ({"ended": [succeeded(result=1)], "runs": [run(1, 0, 1), run(2, 2, 3)]}, "outcome of token 1, the newest is 2"),
         ({"sessions": ["(4711, idle)"]}, "A session is left"),
     ],
 )

@@ -1,4 +1,7 @@
-"""Job types under attack: three that record, and those that are a fault themselves."""
+"""Job types under attack: three that record, and those that are a fault themselves.
+
+The result of a run is its token, so that one can see whose outcome was written.
+"""
 
 import asyncio
 import ctypes
@@ -23,6 +26,7 @@ def record(run: RunningJob, seconds: float):
     with noted(run):
         time.sleep(seconds)  # the handler's work
         leave_effect(run)
+    return run.fencing_token
 
 
 @job("record_atomic", max_attempts=MANY, atomic=True)
@@ -30,6 +34,7 @@ def record_atomic(run: RunningJob, seconds: float):
     with noted(run):
         time.sleep(seconds)  # the handler's work
         leave_effect(run, atomic=True)
+    return run.fencing_token
 
 
 @job("record_async", max_attempts=MANY)
@@ -37,6 +42,7 @@ async def record_async(run: RunningJob, seconds: float):
     with noted(run):
         await asyncio.sleep(seconds)
         await Effect.objects.acreate(job_id=run.id, token=run.fencing_token)
+    return run.fencing_token
 
 
 RECORDING = {handle.job_type.name: handle for handle in (record, record_atomic, record_async)}
@@ -68,6 +74,7 @@ async def block_loop(run: RunningJob, seconds: float):
     with noted(run):
         time.sleep(seconds)  # noqa: ASYNC251 - it blocks the event loop: that is the fault
     await Effect.objects.acreate(job_id=run.id, token=run.fencing_token)
+    return run.fencing_token
 
 
 @job("close_connection", max_attempts=MANY)
