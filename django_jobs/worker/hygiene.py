@@ -16,7 +16,7 @@ def tidy_connections() -> None:
 
 
 def _tidy(connection: BaseDatabaseWrapper) -> None:
-    if connection.settings_dict["OPTIONS"].get("pool"):
+    if connection.settings_dict["OPTIONS"].get("pool") or _was_closed(connection):
         connection.close()
     else:
         connection.close_if_unusable_or_obsolete()
@@ -46,9 +46,11 @@ def clean_up() -> str:
 def _left_open(connection: BaseDatabaseWrapper) -> str:
     if connection.in_atomic_block:
         return "an atomic block that was entered but not left"
-    if connection.connection is not None and connection.get_autocommit() != connection.settings_dict["AUTOCOMMIT"]:
+    if connection.connection is None or _was_closed(connection):
+        return ""
+    if connection.get_autocommit() != connection.settings_dict["AUTOCOMMIT"]:
         return "a transaction begun by set_autocommit(False)"
-    if connection.connection is not None and _is_in_transaction(connection):
+    if _is_in_transaction(connection):
         return "an open transaction"
     return ""
 
@@ -59,7 +61,22 @@ def _is_in_transaction(connection: BaseDatabaseWrapper) -> bool:
     if connection.vendor == "sqlite":
         return bool(driver.in_transaction)
     if connection.vendor == "postgresql":
-        return not driver.closed and bool(driver.info.transaction_status)
+        return bool(driver.info.transaction_status)
+    return False
+
+
+def _was_closed(connection: BaseDatabaseWrapper) -> bool:
+    """By the handler, on the driver: Django does not know, and would give it to the next run."""
+    driver: Any = connection.connection
+    if driver is None:
+        return False
+    if connection.vendor == "postgresql":
+        return bool(driver.closed)
+    if connection.vendor == "sqlite":
+        try:
+            driver.in_transaction  # noqa: B018 - it raises where there is no connection any more
+        except connection.Database.ProgrammingError:
+            return True
     return False
 
 

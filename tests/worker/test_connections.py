@@ -159,6 +159,27 @@ def test_sessions_that_died_between_two_runs_are_replaced(job, settings, monkeyp
     assert len(pids) == 3
 
 
+@pytest.mark.parametrize("kept", [0, None], ids=["CONN_MAX_AGE=0", "CONN_MAX_AGE=None"])
+def test_a_connection_that_a_handler_closed_behind_djangos_back_costs_nobody_an_attempt(job, monkeypatch, kept):
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", kept)
+
+    @job("closes", max_attempts=1)
+    def closes():
+        connections["default"].settings_dict.update(CONN_MAX_AGE=kept)
+        Mark.objects.create(label="closes")
+        connection.connection.close()
+
+    @job("next", max_attempts=1)
+    def next_one():
+        Mark.objects.create(label="next")
+
+    closes.using(priority=9).enqueue()
+    next_one.enqueue()
+    drain(concurrency=1)
+    assert marks() == ["closes", "next"]
+    assert not DeadJob.objects.exists()
+
+
 def test_connections_are_closed_after_their_runs(job):
     only_postgresql()
 
