@@ -14,7 +14,7 @@ from typing import Any
 from faults.evidence import NotedRun
 
 VARIABLE = "FAULTS_JOURNAL"
-RUNS, ACKNOWLEDGED = "runs", "acknowledged"
+RUNS, ACKNOWLEDGED, REFUSED = "runs", "acknowledged", "refused"
 
 
 def now() -> float:

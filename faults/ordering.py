@@ -12,7 +12,8 @@ def place_order(handle, **payload):
         with transaction.atomic():
             job_id = handle.enqueue(**payload).id
             Order.objects.create(job_id=job_id)
-    except Error:
+    except Error as error:
+        journal.write(journal.REFUSED, journal.now(), repr(error))
         connection.close()
         return None
     journal.write(journal.ACKNOWLEDGED, job_id)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from django_jobs.models import Worker
@@ -59,11 +60,17 @@ class Process:
             self.send(signal.SIGTERM)
 
     def wait(self) -> int:
-        """The exit code. Whatever does not stop is killed, and that is no exit code of ours."""
+        """The exit code. Whatever does not stop says where it stands and is killed: that is no exit code of ours."""
         try:
             return self.popen.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
+            self.send(signal.SIGUSR1)
+            self._wait_for_traceback()
             return self.end()
+
+    def _wait_for_traceback(self) -> None:
+        with suppress(AssertionError):
+            wait_for(lambda: "most recent call first" in self.tail, timeout=5)
 
     def end(self) -> int:
         if self.is_alive:

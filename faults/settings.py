@@ -1,6 +1,8 @@
 """Settings of the fault kit and of all processes that it starts. ``faults.arena`` sets the environment."""
 
+import faulthandler
 import json
+import signal
 
 import environ
 
@@ -24,6 +26,7 @@ def postgresql():
     database = env.db_url("FAULTS_DATABASE")
     options = database.setdefault("OPTIONS", {})
     database["HOST"] = options.pop("host", database["HOST"])
+    options.setdefault("connect_timeout", 5)  # whom a dying server accepts may never hear from it
     return database
 
 
@@ -50,5 +53,8 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "timed"}},
     "loggers": {"django_jobs": {"level": "INFO", "handlers": ["console"]}},
 }
+
+# The kit asks whoever does not stop where it stands.
+faulthandler.register(signal.SIGUSR1)
 
 shift_clocks(env.float("FAULTS_CLOCK_SHIFT", default=0.0))
