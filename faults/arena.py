@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import connection
 
 from django_jobs.models import Job, JobHistory
 from faults import journal
@@ -19,6 +19,7 @@ from faults.app.jobs import RECORDING, record
 from faults.databases import Database
 from faults.evidence import Silence
 from faults.ordering import place_order
+from faults.patience import wait_patiently
 from faults.processes import Process, SupervisorProcess, WorkerProcess
 from tests.tcp_proxy import TcpProxy
 from tests.waiting import wait_for
@@ -164,7 +165,7 @@ class Arena:
 
     def wait(self, condition: Callable[[], T], what: str, timeout: float = RECOVERY_SECONDS) -> T:
         """The condition may ask the database; while that is away, it does not hold."""
-        return wait_for(lambda: _seen(condition), timeout, what)
+        return wait_patiently(condition, timeout, what)
 
     def wait_until_work_goes_on(self) -> None:
         """A job that is enqueued now is done."""
@@ -219,11 +220,3 @@ class Arena:
             process.end()
         self.afterwards.close()
         connection.close()
-
-
-def _seen(condition: Callable[[], T]) -> T | None:
-    try:
-        return condition()
-    except (OperationalError, InterfaceError):
-        connection.close()
-        return None

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from django_jobs.models import Worker
+from faults.patience import wait_patiently
 from tests import guarded_exec
 from tests.processes import children_of, is_running
 from tests.waiting import wait_for
@@ -95,7 +96,7 @@ class WorkerProcess(Process):
                 raise RuntimeError(f"A worker did not start:\n{self.output}")
             return len(self.worker_pids()) >= number
 
-        wait_for(enough, START_SECONDS, f"{number} workers to start:\n{self.output}")
+        wait_patiently(enough, START_SECONDS, f"{number} workers to start:\n{self.output}")
 
 
 class SupervisorProcess(WorkerProcess):
