@@ -65,9 +65,9 @@ def _is_in_transaction(connection: BaseDatabaseWrapper) -> bool:
     return False
 
 
-def _was_closed(connection: BaseDatabaseWrapper) -> bool:
+def _was_closed(connection: Any) -> bool:
     """By the handler, on the driver: Django does not know, and would give it to the next run."""
-    driver: Any = connection.connection
+    driver = connection.connection
     if driver is None:
         return False
     if connection.vendor == "postgresql":
