@@ -60,8 +60,9 @@ def noted_runs(deaths: Iterable[tuple[int, float]] = ()) -> list[NotedRun]:
             runs[token].ended_at = float(instant)
     for pid, instant in (*deaths, *_noted_deaths()):
         for run in runs.values():
-            if run.pid == pid and run.is_going_on_at(instant):
-                run.ended_at = instant
+            if run.pid == pid and (run.ended_at is None or run.ended_at > instant):
+                # It may have begun in the moment between the note and the death.
+                run.ended_at = max(instant, run.started_at)
     return sorted(runs.values(), key=lambda run: run.token)
 
 
