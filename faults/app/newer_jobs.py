@@ -4,7 +4,7 @@ import ctypes
 
 from django_jobs import RunningJob, job
 from faults.app.jobs import MANY, leave_effect
-from faults.journal import noted
+from faults.journal import note_death, noted
 
 
 @job("newer", max_attempts=MANY)
@@ -16,4 +16,5 @@ def newer(run: RunningJob, seconds: float):
 @job("segfault_isolated", max_attempts=2, isolation="process")
 def segfault_isolated(run: RunningJob):
     with noted(run):
+        note_death(run)
         ctypes.string_at(0)
