@@ -46,7 +46,14 @@ CONDITIONS = (
     "dead_tuples",
     "missing_partition",
 )
-RETENTIONS = ("history_retention", "dead_retention", "count_retention", "slot_retention", "alert_retention")
+RETENTIONS = (
+    "history_retention",
+    "dead_retention",
+    "count_retention",
+    "slot_retention",
+    "alert_retention",
+    "audit_retention",
+)
 NOT_NEGATIVE = ("alert_calm", "timeout_grace", "idempotency_retention", "unknown_patience", "shutdown_timeout")
 
 
@@ -141,6 +148,10 @@ class Settings(BaseModel):
     )
     alert_retention: timedelta | None = Field(
         default=timedelta(days=90), description="How long resolved alerts are kept. None: for ever."
+    )
+    audit_retention: timedelta | None = Field(
+        default=timedelta(days=365),
+        description="How long it is kept what people did: audit entries and finished bulk operations. None: for ever.",
     )
 
     watch_every: timedelta = Field(

@@ -43,13 +43,16 @@ class NoPartition(DjangoJobsError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
-    """``worker`` names the process in the rows it leases; new at each process start."""
+    """``worker`` names the process in the rows it leases; new at each process start. ``build``: fingerprint of what it
+    can fire, see operations/build.py.
+    """
 
     alias: str
     worker: str = ""
     lease: timedelta = timedelta(seconds=60)
     unknown_patience: timedelta = timedelta(hours=24)
     listen: bool = True
+    build: str = ""
 
     @property
     def rescue_grace(self) -> timedelta:
@@ -204,18 +207,22 @@ class Staging:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """What there is to do, as the leader of maintenance sees it. A process that does not lead learns only when it may
-    try again: ``free_in``.
+    try again, ``free_in``, and whether the leader can fire what this one can, ``same_build``.
 
     ``next_due`` and ``next_slot``: time until the next scheduled job and the next look at a schedule, zero or less when
-    it is due, None when there is none. ``waiting``: queues with ready jobs although somebody is asleep.
+    it is due, None when there is none. ``waiting``: queues with ready jobs although somebody is asleep. ``bulk``: a
+    bulk operation wants batches. ``dead_changes``: some are to be added up.
     """
 
     leads: bool
     free_in: timedelta = timedelta(0)
+    same_build: bool = True
     next_due: timedelta | None = None
     next_slot: timedelta | None = None
     lapsed: bool = False
     waiting: frozenset[str] = frozenset()
+    bulk: bool = False
+    dead_changes: bool = False
 
 
 class Judge(Protocol):

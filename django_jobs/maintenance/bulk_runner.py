@@ -1,4 +1,7 @@
-"""Moves the jobs of bulk operations, a batch of each in a turn."""
+"""Moves the jobs of bulk operations, a batch of each in a turn.
+
+At rest it asks for nothing: the lookout hastens it within its two seconds when there is one to carry out.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,6 @@ from django_jobs.operations.bulk_step import bulk_step, running_bulks
 
 logger = get_logger("django_jobs.maintenance")
 
-IDLE = timedelta(seconds=2)
 SPREADING = timedelta(milliseconds=500)
 BUSY = timedelta(milliseconds=1)  # the other services have their turns in between
 
@@ -23,10 +25,10 @@ class BulkRunner:
 
     def __init__(self, alias: str) -> None:
         self._alias = alias
-        self.pause = IDLE
+        self.pause: timedelta | None = None
 
     def run_once(self, session: Session) -> int:
-        self.pause = IDLE
+        self.pause = None
         try:
             running = running_bulks()
             more = [_step(operation) for operation in running]

@@ -1,4 +1,4 @@
-"""Adds up what came to and went from the groups of dead jobs."""
+"""Adds up what came to and went from the groups of dead jobs. The lookout hastens it when something did."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from datetime import timedelta
 
 from django.db import connections
 
-from django_jobs import clock
 from django_jobs.engines.protocol import Session
-from django_jobs.operations.dead_group_counts import fold_changes, forget_old_groups
+from django_jobs.operations.dead_group_counts import fold_changes
 
-IDLE = timedelta(seconds=10)
 BUSY = timedelta(milliseconds=1)  # the other services have their turns in between
 FEW = 400  # fewer than any engine takes at once: it was the rest
-FORGET_EVERY = timedelta(hours=1)
 
 
 class DeadGroupFolder:
@@ -21,21 +18,15 @@ class DeadGroupFolder:
 
     def __init__(self, alias: str) -> None:
         self._alias = alias
-        self._forget_at = 0.0
-        self.pause = IDLE
+        self.pause: timedelta | None = None
 
     def run_once(self, session: Session) -> int:
-        folded = 0
-        self.pause = IDLE
+        self.pause = None
         try:
             folded = fold_changes()
-            if folded > FEW:
-                self.pause = BUSY
-            elif clock.monotonic() >= self._forget_at:
-                forget_old_groups()
-                self._forget_at = clock.monotonic() + FORGET_EVERY.total_seconds()
+            self.pause = BUSY if folded > FEW else None
         finally:
-            if self.pause != BUSY:
+            if self.pause is None:
                 connections[self._alias].close()
         return folded
 

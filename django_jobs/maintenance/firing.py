@@ -15,20 +15,27 @@ SHORTEST = timedelta(milliseconds=2)
 CONTENDED = timedelta(milliseconds=50)
 LONGEST = timedelta(seconds=30)
 AFTER_FAILURE = timedelta(seconds=1)
+UNCOVERED = timedelta(seconds=3)
 FOLLOW_AFTER_SECONDS = 1.0
 
 
 class Firing:
     """One query tells when the next schedule is due. A batch a turn, so that other services have theirs. The leader
-    fires on time, and the lookout hastens it when an edit brought a slot forward; the others come a little later, for
-    schedules whose type the leader does not know, and in case there is none.
+    fires on time, and the lookout hastens it when an edit brought a slot forward. The others come a little later, in
+    case there is no leader; and they look for edits themselves unless the leader can fire all they can: ``is_covered``.
     """
 
     name = "firing"
 
-    def __init__(self, aside: SetAside, leads: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        aside: SetAside,
+        leads: Callable[[], bool] = lambda: True,
+        is_covered: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._aside = aside
         self._leads = leads
+        self._is_covered = is_covered
         self.pause = SHORTEST
 
     def run_once(self, session: Session) -> int:
@@ -41,10 +48,12 @@ class Firing:
 
     def _fire_if_due(self) -> int:
         seconds = next_look(self._aside)
-        late = 0.0 if self._leads() else FOLLOW_AFTER_SECONDS
-        wait = LONGEST if seconds is None else timedelta(seconds=seconds + late)
+        leads = self._leads()
+        late = 0.0 if leads else FOLLOW_AFTER_SECONDS
+        longest = LONGEST if leads or self._is_covered() else UNCOVERED
+        wait = longest if seconds is None else timedelta(seconds=seconds + late)
         if wait > timedelta(0):
-            self.pause = min(max(wait, SHORTEST), LONGEST)
+            self.pause = min(max(wait, SHORTEST), longest)
             return 0
         count = fire_due(self._aside)
         # Nothing, although something was due: another scheduler has it locked.

@@ -1,9 +1,9 @@
 """Leads the maintenance, or waits until it can: one process looks for all of them what there is to do.
 
-The leader asks one question each ``every`` (what is due, did a lease run out, are jobs waiting beside sleepers) and
-gives the services that do it their turn. The others ask when the leader's lease ends. So an idle process
-costs the database next to nothing, and a dead leader is followed within LEASE and its jitter. Nothing is wrong
-with two leaders, or with none for a while: the leadership only saves work.
+The leader asks one question each ``every`` (what is due, did a lease run out, are jobs waiting beside sleepers, is
+anything to be done for dead jobs) and gives the services that do it their turn. The others ask when the leader's lease
+ends. So an idle process costs the database next to nothing, and a dead leader is followed within LEASE and its jitter.
+Nothing is wrong with two leaders, or with none for a while: the leadership only saves work.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Hasten = Callable[[str, float], None]
 
 
 class Lookout:
-    """``hasten`` gives a service of this process a turn. ``leads`` may be asked from any thread."""
+    """``hasten`` gives a service of this process a turn. ``leads`` and ``is_covered`` may be asked from any thread."""
 
     name = "lookout"
 
@@ -38,10 +38,15 @@ class Lookout:
         self._queues = tuple(queues)
         self._hasten = hasten
         self._leads_until = 0.0
+        self._covered = False
         self.pause = every
 
     def leads(self) -> bool:
         return clock.monotonic() < self._leads_until
+
+    def is_covered(self) -> bool:
+        """Another process leads, and can fire whatever this one can."""
+        return self._covered
 
     def run_once(self, session: Session) -> int:
         self.pause = self._every
@@ -50,6 +55,8 @@ class Lookout:
         self._note(look, asked_at)
         if not look.leads:
             self.pause = look.free_in + self._lease * uniform(0, LONGEST_JITTER)
+            if not look.same_build:
+                self._hasten("firing", 0.0)
             return 0
         self.pause = self._until_next(look)
         for name in _turns(look):
@@ -62,6 +69,7 @@ class Lookout:
         led = self._leads_until > 0.0
         if look.leads != led:
             logger.info("This process leads the maintenance." if look.leads else "Another process leads by now.")
+        self._covered = not look.leads and look.same_build
         self._leads_until = asked_at + self._lease.total_seconds() if look.leads else 0.0
 
     def _until_next(self, look: Look) -> timedelta:
@@ -82,3 +90,7 @@ def _turns(look: Look) -> Iterable[str]:
         yield "firing"
     if look.lapsed:
         yield "rescuer"
+    if look.bulk:
+        yield "bulk runner"
+    if look.dead_changes:
+        yield "dead group folder"

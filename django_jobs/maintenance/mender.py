@@ -1,7 +1,11 @@
-"""Marks schedules that cannot fire as broken, and heals them: see operations/mending.py."""
+"""Marks schedules that cannot fire as broken, and heals them: see operations/mending.py.
+
+The leader does both. A follower that may know what the leader does not heals.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from django_jobs.engines.protocol import Session
@@ -13,11 +17,20 @@ class Mender:
     name = "mender"
     pause = timedelta(seconds=30)
 
-    def __init__(self, aside: SetAside) -> None:
+    def __init__(
+        self,
+        aside: SetAside,
+        leads: Callable[[], bool] = lambda: True,
+        is_covered: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._aside = aside
+        self._leads = leads
+        self._is_covered = is_covered
 
     def run_once(self, session: Session) -> int:
-        return mend(self._aside)
+        if self._leads():
+            return mend(self._aside)
+        return 0 if self._is_covered() else mend(self._aside, only_heal=True)
 
     def close(self, session: Session) -> None:
         """Nothing to do."""

@@ -3,6 +3,8 @@
 Before anything is sent, the alert's row is taken for a few minutes, so that two leaders tell once; a process that dies
 while it sends is followed by another, so somebody may be told twice, but not never. Nobody is told of the end of what
 they have not been told the beginning of, nor of the beginning of what somebody has acknowledged.
+
+It has a thread of its own: a mail server or a function that hangs holds up nobody but the other notifiers.
 """
 
 from __future__ import annotations
@@ -11,6 +13,12 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from django.db import connections
+from django.db.models.functions import Now
+
+from django_jobs.engines import statements
+from django_jobs.engines.protocol import Session
+from django_jobs.failure import Failure
 from django_jobs.logs import get_logger
 from django_jobs.models import Alert, AlertState
 
@@ -27,18 +35,35 @@ Kind = Literal["opened", "resolved"]
 
 
 class Notifying:
+    """Hastened by the watcher after each look."""
+
+    name = "notifying"
+    pause: timedelta | None = None
+
     def __init__(self, alias: str, notifiers: Sequence[Notifier]) -> None:
         self._alias = alias
         self._notifiers = notifiers
 
-    def run_once(self, now: datetime) -> int:
+    def run_once(self, session: Session) -> int:
         """Returns how many alerts were looked after. A notifier that failed is left alone until the next turn."""
-        failed: set[str] = set()
-        due = Alert.objects.using(self._alias).filter(notify_at__lte=now).order_by("notify_at")
-        taken = [alert for alert in due[:MOST_ALERTS] if self._take(alert, now)]
-        for alert in taken:
+        connection = connections[self._alias]
+        try:
+            failed: set[str] = set()
+            due = Alert.objects.using(self._alias).filter(notify_at__lte=Now()).order_by("notify_at")
+            return sum(self._look_after(alert, failed) for alert in due[:MOST_ALERTS])
+        finally:
+            connection.close()
+
+    def close(self, session: Session) -> None:
+        """Nothing to do: whoever leads goes on."""
+
+    def _look_after(self, alert: Alert, failed: set[str]) -> bool:
+        """Taken when its turn comes: the ones before it may have lasted for minutes."""
+        now = statements(self._alias).server_time(connections[self._alias])
+        taken = self._take(alert, now)
+        if taken:
             self._tell_all(alert, now, failed)
-        return len(taken)
+        return taken
 
     def _take(self, alert: Alert, now: datetime) -> bool:
         mine = Alert.objects.using(self._alias).filter(pk=alert.pk, notify_at=alert.notify_at)
@@ -69,7 +94,8 @@ class Notifying:
         except Exception as error:  # noqa: BLE001 - a project's function may raise anything
             failures = record.get("failures", 0) + 1
             delay = min(FIRST_DELAY * 2 ** min(failures - 1, 10), LONGEST_DELAY)
-            reason = f"{type(error).__name__}: {error}"[:300]
+            failure = Failure.capture(error)
+            reason = f"{failure.error_type}: {failure.summary}"
             record |= {"failures": failures, "error": reason, "again_at": (now + delay).isoformat()}
             logger.warning("Alert %s: %s was not told (try %d): %s", event.id, notifier.name, failures, reason)
         else:

@@ -7,7 +7,8 @@ row may be committed a moment after the time in its id; nothing counts twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -32,11 +33,8 @@ FARTHEST_BACK = timedelta(days=3)
 CATCHING_UP = timedelta(seconds=1)
 
 RECENT = 20
-# Slots of one schedule that are looked through for its last RECENT successes.
-SLOTS = 40
-# Schedules whose usual numbers are computed anew in one turn.
-MOST_USUAL = 200
 BATCH = 500
+NOTED = ("last_success_at", "last_metrics", "usual_metrics", "recent_metrics")
 
 
 class _Success(NamedTuple):
@@ -93,47 +91,44 @@ class Observer:
 
     def _note_type(self, record: TypeRecord, job_type: JobType, successes: QuerySet[JobHistory]) -> int:
         named = successes.filter(type__in=[job_type.name, *job_type.aliases])
-        known = {entry["id"] for entry in record.recent_metrics}
-        new = [one for one in _newest(named, RECENT) if str(one.id) not in known]
-        if not new:
-            return 0
-        entries = [{"id": str(one.id), "metrics": one.metrics or {}} for one in reversed(new)]
-        record.recent_metrics = sorted([*record.recent_metrics, *entries], key=lambda entry: entry["id"])[-RECENT:]
-        if record.last_success_at is None or new[0].finished_at > record.last_success_at:
-            record.last_success_at, record.last_metrics = new[0].finished_at, new[0].metrics
-        record.usual_metrics = usual_of([entry["metrics"] for entry in record.recent_metrics])
-        record.save(using=self._alias)
-        return len(new)
+        number = _note(record, _newest(named, RECENT))
+        if number:
+            record.save(using=self._alias)
+        return number
 
     # Schedules
 
     def _note_schedules(self, successes: QuerySet[JobHistory]) -> int:
         slots = ScheduleSlot.objects.using(self._alias).filter(job_id__in=successes.values("job_id"))
         schedule_of = dict(slots.values_list("job_id", "schedule"))
-        latest: dict[str, _Success] = {}
+        found: dict[str, list[_Success]] = defaultdict(list)
         for batch in _batches(schedule_of):
             for one in _newest(successes.filter(job_id__in=batch)):
-                latest.setdefault(schedule_of[one.job_id], one)
-        changed = [schedule for batch in _batches(latest) for schedule in self._newer(batch, latest)]
-        for schedule in [schedule for schedule in changed if schedule.last_metrics][:MOST_USUAL]:
-            schedule.usual_metrics = self._usual(schedule.name)
-        Schedule.objects.using(self._alias).bulk_update(
-            changed, ["last_success_at", "last_metrics", "usual_metrics"], batch_size=BATCH
-        )
+                found[schedule_of[one.job_id]].append(one)
+        return sum(self._note_batch(batch, found) for batch in _batches(found))
+
+    def _note_batch(self, names: Sequence[str], found: Mapping[str, list[_Success]]) -> int:
+        schedules = Schedule.objects.using(self._alias)
+        rows = schedules.filter(pk__in=names).only(*NOTED)
+        changed = [row for row in rows if _note(row, sorted(found[row.pk], reverse=True)[:RECENT])]
+        schedules.bulk_update(changed, NOTED)
         return len(changed)
 
-    def _newer(self, names: Iterable[str], latest: Mapping[str, _Success]) -> Iterable[Schedule]:
-        for schedule in Schedule.objects.using(self._alias).filter(pk__in=list(names)):
-            success = latest[schedule.name]
-            if schedule.last_success_at is None or success.finished_at > schedule.last_success_at:
-                schedule.last_success_at, schedule.last_metrics = success.finished_at, success.metrics
-                yield schedule
 
-    def _usual(self, name: str) -> dict[str, float]:
-        slots = ScheduleSlot.objects.using(self._alias).filter(schedule=name, job_id__isnull=False)
-        jobs = [job for job in slots.order_by("-slot").values_list("job_id", flat=True)[:SLOTS] if job is not None]
-        done = JobHistory.objects.using(self._alias).filter(job_id__in=jobs, status=FinalStatus.SUCCEEDED)
-        return usual_of([one.metrics or {} for one in _newest(done, RECENT)])
+def _note(record: TypeRecord | Schedule, newest: Sequence[_Success]) -> int:
+    """Add what is new of these successes, newest first. Returns how many it was: without numbers 1."""
+    known = {entry["id"] for entry in record.recent_metrics}
+    oldest = record.recent_metrics[0]["id"] if len(record.recent_metrics) == RECENT else ""
+    new = [one for one in newest if one.metrics and str(one.id) not in known and str(one.id) > oldest]
+    last = newest[0] if newest else None
+    is_later = last is not None and (record.last_success_at is None or last.finished_at > record.last_success_at)
+    if last is not None and is_later:
+        record.last_success_at, record.last_metrics = last.finished_at, last.metrics
+    if new:
+        entries = [{"id": str(one.id), "metrics": one.metrics} for one in new]
+        record.recent_metrics = sorted([*record.recent_metrics, *entries], key=lambda entry: entry["id"])[-RECENT:]
+        record.usual_metrics = usual_of([entry["metrics"] for entry in record.recent_metrics])
+    return len(new) or int(is_later)
 
 
 def _newest(successes: QuerySet[JobHistory], most: int | None = None) -> list[_Success]:

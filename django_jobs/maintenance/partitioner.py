@@ -6,7 +6,6 @@ from datetime import timedelta
 
 from django.db import connections
 
-from django_jobs import clock
 from django_jobs.engines import statements
 from django_jobs.engines.protocol import Session
 
@@ -21,9 +20,9 @@ class Partitioner:
         self._alias = alias
 
     def run_once(self, session: Session) -> int:
-        today = clock.now().date()
         connection = connections[self._alias]
         try:
+            today = statements(self._alias).server_time(connection).date()
             return statements(self._alias).add_partitions(
                 connection, [today + timedelta(days=n) for n in range(-1, DAYS_AHEAD + 1)]
             )

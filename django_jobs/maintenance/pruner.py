@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
-from django.db import OperationalError, connections
+from django.db import OperationalError, connections, transaction
 
 from django_jobs.conf import Settings
 from django_jobs.engines import statements
@@ -62,20 +64,33 @@ class Pruner:
 
     def _tasks(self, now: datetime) -> Iterator[tuple[str, Task]]:
         yield from self._history(now)
-        alias, settings = self._alias, self._settings
-        yield "idempotency keys", lambda: pruning.idempotency_keys(alias, now)
-        yield "effects", lambda: pruning.effects(alias, now)
-        yield "workers", lambda: pruning.workers(alias, now)
+        settings = self._settings
+        for name, always in (
+            ("idempotency keys", pruning.idempotency_keys),
+            ("effects", pruning.effects),
+            ("workers", pruning.workers),
+            ("dead groups", pruning.dead_groups),
+            ("dead groups", pruning.dead_group_hours),
+        ):
+            yield name, partial(self._briefly, always, now)
         for level in LEVELS:
-            yield "counts", lambda level=level: roll_up(alias, now, level)  # type: ignore[misc]
+            yield "counts", partial(self._briefly, roll_up, now, level)
         for name, remove, kept in (
             ("dead jobs", pruning.dead_jobs, settings.dead_retention),
             ("counts", pruning.counts, settings.count_retention),
             ("slots", pruning.slots, settings.slot_retention),
             ("alerts", pruning.alerts, settings.alert_retention),
+            ("audit entries", pruning.audit_entries, settings.audit_retention),
+            ("bulk operations", pruning.bulk_operations, settings.audit_retention),
         ):
             if kept is not None:
-                yield name, lambda remove=remove, before=now - kept: remove(alias, before)  # type: ignore[misc]
+                yield name, partial(self._briefly, remove, now - kept)
+
+    def _briefly(self, remove: Callable[..., int], *terms: Any) -> int:
+        """Whoever has locked a row holds up this batch, not the other services."""
+        with transaction.atomic(using=self._alias):
+            statements(self._alias).wait_briefly(connections[self._alias])
+            return remove(self._alias, *terms)
 
     def _history(self, now: datetime) -> Iterator[tuple[str, Task]]:
         engine, connection = statements(self._alias), connections[self._alias]

@@ -10,10 +10,14 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from django_jobs.ids import uuid7_range
+from django_jobs.ids import lowest_uuid7, uuid7_range
 from django_jobs.models import (
     Alert,
     AlertState,
+    AuditEntry,
+    BulkOperation,
+    DeadGroup,
+    DeadGroupHour,
     DeadJob,
     Effect,
     IdempotencyKey,
@@ -26,6 +30,8 @@ from django_jobs.operations.dead_letters import discard_dead
 
 BATCH = 1000
 UNSEEN = timedelta(days=1)
+HOURS_KEPT = timedelta(days=8)
+EMPTY_GROUPS_KEPT = timedelta(days=180)
 
 
 def idempotency_keys(alias: str, now: datetime) -> int:
@@ -54,13 +60,37 @@ def counts(alias: str, before: datetime) -> int:
 
 
 def slots(alias: str, before: datetime) -> int:
+    """Those whose job is over: a slot that may not overlap asks for the others."""
     old = ScheduleSlot.objects.using(alias).filter(at__lt=before)
-    return _delete(old.order_by("at"), old)
+    return _delete(old.filter(_job_is_over()).order_by("at"), old)
 
 
 def alerts(alias: str, before: datetime) -> int:
     old = Alert.objects.using(alias).filter(state=AlertState.RESOLVED, resolved_at__lt=before)
     return _delete(old.order_by("resolved_at"), old)
+
+
+def audit_entries(alias: str, before: datetime) -> int:
+    """Their ids sort by time."""
+    old = AuditEntry.objects.using(alias).filter(pk__lt=lowest_uuid7(before))
+    return _delete(old.order_by("pk"), old)
+
+
+def bulk_operations(alias: str, before: datetime) -> int:
+    old = BulkOperation.objects.using(alias).filter(finished_at__lt=before)
+    return _delete(old.order_by("finished_at"), old)
+
+
+def dead_group_hours(alias: str, now: datetime) -> int:
+    """Hours that no chart shows."""
+    old = DeadGroupHour.objects.using(alias).filter(hour__lt=now - HOURS_KEPT)
+    return _delete(old.order_by("hour"), old)
+
+
+def dead_groups(alias: str, now: datetime) -> int:
+    """Groups that have been empty for half a year."""
+    old = DeadGroup.objects.using(alias).filter(count=0, last_seen__lt=now - EMPTY_GROUPS_KEPT)
+    return _delete(old.order_by("last_seen"), old)
 
 
 def workers(alias: str, now: datetime) -> int:

@@ -1,6 +1,8 @@
-"""The services that only the leader runs, in a thread where they may take their time."""
+"""The services that only the leader runs, in threads where they may take their time."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from django_jobs.conf import Settings
 
@@ -15,12 +17,16 @@ from .service import Service
 from .watcher import Watcher
 
 
-def slow_services(settings: Settings) -> list[Service]:
+def slow_services(settings: Settings, hasten: Callable[[str], None]) -> list[Service]:
     return [
         Partitioner(settings.database),
         Pruner(settings),
         Observer(settings),
-        Watcher(settings, Notifying(settings.database, [notifier(entry) for entry in settings.notifiers])),
+        Watcher(settings, lambda: hasten(Notifying.name)),
         DeadGroupFolder(settings.database),
         BulkRunner(settings.database),
     ]
+
+
+def notifying(settings: Settings) -> Notifying:
+    return Notifying(settings.database, [notifier(entry) for entry in settings.notifiers])

@@ -1,15 +1,17 @@
 """All the maintenance of one process: what must be prompt in one thread, what may take its time in another.
 
-A webhook that hangs or a table that is locked holds up the slow thread only.
+A table that is locked holds up the slow thread only; a webhook or a mail server that hangs, the third one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from django_jobs.conf import Settings
 from django_jobs.engines import open_session, stand_alone
 from django_jobs.engines.protocol import EngineConfig, Judge, Session
+from django_jobs.operations.build import build_fingerprint
 from django_jobs.operations.firing import SetAside
 
 from .counts import Counts
@@ -19,7 +21,7 @@ from .lookout import Lookout
 from .mender import Mender
 from .rescuer import Rescuer
 from .service import Maintenance, Service
-from .services import slow_services
+from .services import notifying, slow_services
 from .stager import Stager
 
 
@@ -37,7 +39,7 @@ class Upkeep:
         poke: Callable[[], None],
         shared: bool = True,
     ) -> None:
-        self._config = config
+        self._config = replace(config, build=build_fingerprint())
         self._threads = [Maintenance(self._open_session, own)]
         if shared:
             look_every = min(settings.stage_every, settings.rescue_every)
@@ -45,11 +47,13 @@ class Upkeep:
             aside = SetAside()
             # Own services last of those that use the thread's connection: they close it.
             stager, rescuer = Stager(settings.stage_every, poke), Rescuer(judge, counts.add_lost)
-            prompt: list[Service] = [Firing(aside, lookout.leads), Declarer(), *own, lookout, stager, rescuer]
-            slow = slow_services(settings)
+            schedules = [service(aside, lookout.leads, lookout.is_covered) for service in (Firing, Mender)]
+            prompt: list[Service] = [*schedules, Declarer(), *own, lookout, stager, rescuer]
+            slow, telling = slow_services(settings, self.hasten), [notifying(settings)]
             self._threads = [
-                Maintenance(self._open_session, prompt, leading=[Mender(aside)], leads=lookout.leads),
+                Maintenance(self._open_session, prompt),
                 Maintenance(self._open_session, [], leading=slow, leads=lookout.leads, name="upkeep"),
+                Maintenance(self._open_session, [], leading=telling, leads=lookout.leads, name="notifying"),
             ]
 
     def _open_session(self) -> Session:

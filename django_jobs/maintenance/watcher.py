@@ -1,14 +1,14 @@
-"""Looks for what is wrong, opens and resolves alerts, and tells the notifiers.
+"""Looks for what is wrong, and opens and resolves alerts.
 
 Of one condition about one subject there is one live alert, however often it is seen. An alert is resolved when its
 condition has not held for ALERT_CALM, so that what comes and goes does not ring each time. A condition that fails is
-logged; its alerts stay as they are, and the other conditions are looked at. Whatever is sent is sent after the looking,
-outside of its transaction.
+logged; its alerts stay as they are, and the other conditions are looked at. Whoever is to be told is told by another
+service, in a thread of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from django.db import connections, transaction
@@ -20,7 +20,6 @@ from django_jobs.logs import get_logger
 from django_jobs.models import Alert, AlertState, Severity
 
 from .conditions import Condition, Finding, View, all_conditions
-from .notifying import Notifying
 
 logger = get_logger("django_jobs.maintenance")
 
@@ -30,12 +29,14 @@ REST = "(others)"
 
 
 class Watcher:
+    """``hasten_notifying``: called after each look."""
+
     name = "watcher"
 
-    def __init__(self, settings: Settings, notifying: Notifying) -> None:
+    def __init__(self, settings: Settings, hasten_notifying: Callable[[], None]) -> None:
         self._settings = settings
         self._alias = settings.database
-        self._notifying = notifying
+        self._hasten_notifying = hasten_notifying
         self._conditions = {
             name: condition for name, condition in all_conditions().items() if name not in settings.muted_alerts
         }
@@ -49,9 +50,9 @@ class Watcher:
                 now = statements(self._alias).server_time(connection)
                 view = View(alias=self._alias, now=now, settings=self._settings)
                 changes = sum(self._look(name, condition, view) for name, condition in self._conditions.items())
-            self._notifying.run_once(now)
         finally:
             connection.close()
+        self._hasten_notifying()
         return changes
 
     def close(self, session: Session) -> None:

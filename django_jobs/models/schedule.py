@@ -67,6 +67,7 @@ class Schedule(models.Model):
 
     ``enabled_by``: whose word ``enabled`` is; an operator's stands whatever the code says. ``broken``: why it cannot
     fire. ``active_since``: slots before it never fire. ``planned``: the definition ``next_run_at`` was computed for.
+    ``recent_metrics``: ids and numbers of its last successes, oldest first; the history may not go back as far.
     ``declaration``: fingerprint of the code's words, ``declared_at``: when a running process last said them,
     ``superseded``: fingerprints of former words.
     """
@@ -109,6 +110,9 @@ class Schedule(models.Model):
     last_success_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_metrics = models.JSONField(null=True, blank=True, editable=False)
     usual_metrics = models.JSONField(null=True, blank=True, editable=False)
+    recent_metrics = models.JSONField(
+        blank=True, default=list, db_default=models.Value([], output_field=models.JSONField()), editable=False
+    )
     expect_success_within = models.DurationField(null=True, blank=True)
     expect = models.JSONField(blank=True, default=dict, db_default=models.Value({}, output_field=models.JSONField()))
 

@@ -10,10 +10,13 @@ class SlotOutcome(models.TextChoices):
     FIRED = "fired"
     SKIPPED_OVERLAP = "skipped_overlap"
     SKIPPED_CATCH_UP = "skipped_catch_up"
+    RUN_NOW = "run_now"
 
 
 class ScheduleSlot(models.Model):
-    """``until``: a row of missed slots stands for all from ``slot`` to before this one."""
+    """``until``: a row of missed slots stands for all from ``slot`` to before this one. Of a job that somebody ran by
+    hand, ``slot`` is the moment of that, which is never one of the timetable.
+    """
 
     id = models.BigAutoField(primary_key=True)
     schedule = models.CharField(max_length=200)

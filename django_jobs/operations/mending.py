@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db import transaction
@@ -26,7 +27,7 @@ PATIENCE = timedelta(seconds=60)
 BATCH = 500
 
 
-def mend(aside: SetAside) -> int:
+def mend(aside: SetAside, *, only_heal: bool = False) -> int:
     """Returns how many schedules were marked or healed.
 
     Overdue for PATIENCE and out of reach for this build: another build would have fired it. One that heals goes on by
@@ -34,17 +35,24 @@ def mend(aside: SetAside) -> int:
     """
     alias = get_settings().database
     reasons = aside.reasons()
-    types = [name for job_type in registry for name in (job_type.name, *job_type.aliases)]
-    overdue = Q(look_at__lt=Now() - PATIENCE) & (~Q(type__in=types) | Q(pk__in=list(reasons)))
+    wanted = ~Q(broken="") if only_heal else ~Q(broken="") | _overdue(reasons)
     with transaction.atomic(using=alias):
-        rows = Schedule.objects.using(alias).filter(overdue | ~Q(broken="")).order_by("pk")
+        rows = Schedule.objects.using(alias).filter(wanted).order_by("pk")
         rows = rows.annotate(now=Now(), changed=~Q(planned=Definition()))
-        return sum(_mend(schedule, reasons) for schedule in rows.select_for_update(skip_locked=True)[:BATCH])
+        schedules = rows.select_for_update(skip_locked=True)[:BATCH]
+        return sum(_mend(schedule, reasons, only_heal=only_heal) for schedule in schedules)
 
 
-def _mend(schedule: Schedule, reasons: dict[str, str]) -> bool:
+def _overdue(reasons: Iterable[str]) -> Q:
+    types = [name for job_type in registry for name in (job_type.name, *job_type.aliases)]
+    return Q(look_at__lt=Now() - PATIENCE) & (~Q(type__in=types) | Q(pk__in=list(reasons)))
+
+
+def _mend(schedule: Schedule, reasons: dict[str, str], *, only_heal: bool) -> bool:
     fault = _fault(schedule) or reasons.get(schedule.pk, "")
     was_broken = schedule.broken
+    if fault and only_heal:
+        return False
     if schedule.changed or (not fault and schedule.next_run_at is None):  # type: ignore[attr-defined]
         plan_from_now([schedule], schedule.now)  # type: ignore[attr-defined]
     if fault == was_broken:

@@ -25,7 +25,7 @@ from .announcing import announce_after_commit
 from .enqueued import EnqueuedJob
 from .planning import plan_from_now
 from .schedule_spec import SPEC_FIELDS, ScheduleSpec, make_spec, type_name
-from .slots import context_of, job_of
+from .slots import context_of, job_of, record_run_now
 from .timetable import MOMENT, Timetable
 from .transactions import enqueueing_connection, wake_after_commit
 
@@ -110,17 +110,20 @@ def _set_enabled(name: str, *, enabled: bool) -> Schedule:
 
 def run_schedule_now(name: str) -> EnqueuedJob:
     """Enqueue the schedule's job once more, now and for no slot: ``run.scheduled_for`` is None. In the caller's
-    transaction, also if the schedule is disabled. Raises ScheduleNotFound and EnqueueError.
+    transaction, also if the schedule is disabled. Counts as a job of the schedule: for what it expects, and for a slot
+    that may not overlap. Raises ScheduleNotFound and EnqueueError.
     """
     connection = enqueueing_connection()
-    schedule = get_schedule(name)
+    schedule = _found(name, _rows(name).annotate(now=Now()).first())
     job = job_of(schedule)._replace(id=uuid7(), context=json.dumps(context_of(schedule)))
-    placed = statements(connection.alias).enqueue(connection, job)
-    assert placed is not None  # noqa: S101 - only a key can be taken
-    if placed.asleep:
-        wake_after_commit(connection, job.queue)
-    enqueued = EnqueuedJob(job.id, placed.status)
-    announce_after_commit(connection, registry.get(job.type), job.queue, [enqueued])
+    with transaction.atomic(using=connection.alias):
+        placed = statements(connection.alias).enqueue(connection, job)
+        assert placed is not None  # noqa: S101 - only a key can be taken
+        record_run_now(schedule, schedule.now, job.id)  # type: ignore[attr-defined]
+        if placed.asleep:
+            wake_after_commit(connection, job.queue)
+        enqueued = EnqueuedJob(job.id, placed.status)
+        announce_after_commit(connection, registry.get(job.type), job.queue, [enqueued])
     return enqueued
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db.models.functions import Now
 
@@ -23,8 +24,8 @@ from .announcing import announce_after_commit
 from .enqueue import new_job
 from .enqueued import EnqueuedJob
 from .options import Options
-from .schedule_spec import encode_stored
-from .timetable import Due, due_slots, jitter_of
+from .schedule_spec import encode_stored, timing_fault
+from .timetable import MOMENT, Due, Timetable, due_slots, jitter_of
 from .transactions import jobs_connection, wake_after_commit
 
 MOST_RECENT = 100
@@ -115,6 +116,23 @@ def _records(firing: _Firing, taken: Collection[SlotKey], jobs: list[NewJob]) ->
 
 def _record(schedule: Schedule, slot: datetime, outcome: SlotOutcome, **more: Any) -> ScheduleSlot:
     return ScheduleSlot(schedule=schedule.pk, slot=slot, outcome=outcome, **more)
+
+
+def record_run_now(schedule: Schedule, now: datetime, job_id: UUID) -> None:
+    """At a moment that is no slot of the timetable and is not taken, so that no slot finds its place taken."""
+    rows = ScheduleSlot.objects.using(get_settings().database)
+    values = {"outcome": SlotOutcome.RUN_NOW, "job_id": job_id}
+    moment, created = now, False
+    while not created:
+        if not _is_slot(schedule, moment):
+            _, created = rows.get_or_create(schedule=schedule.pk, slot=moment, defaults=values)
+        moment += MOMENT
+
+
+def _is_slot(schedule: Schedule, moment: datetime) -> bool:
+    if timing_fault(schedule.cron, schedule.every, schedule.timezone):
+        return False
+    return Timetable.of(schedule).first_after(moment - MOMENT) == moment
 
 
 def _has_unfinished_job(schedule: Schedule) -> bool:

@@ -5,8 +5,9 @@ from datetime import timedelta
 from django.db.models import F
 from django.utils import timezone
 
-from django_jobs.models import Leadership, Schedule
-from tests.factories import JobFactory, QueueFactory
+from django_jobs.models import BulkOperation, Leadership, Schedule
+from django_jobs.operations.dead_group_counts import fold_changes
+from tests.factories import DeadJobFactory, JobFactory, QueueFactory
 from tests.operations.support import on_postgresql
 
 from .support import in_threads, own_session
@@ -91,6 +92,28 @@ def test_the_leader_sees_leases_that_ran_out(session):
     assert session.look(LEASE).lapsed is False
     JobFactory(lapsed=True)
     assert session.look(LEASE).lapsed is True
+
+
+def test_the_leader_sees_what_is_to_be_done_for_dead_jobs(session):
+    fold_changes()
+    look = session.look(LEASE)
+    assert (look.bulk, look.dead_changes) == (False, False)
+    DeadJobFactory()
+    BulkOperation.objects.create(kind="retry", filter={}, state="canary")
+    look = session.look(LEASE)
+    assert (look.bulk, look.dead_changes) == (False, True)
+    BulkOperation.objects.update(state="running")
+    assert session.look(LEASE).bulk is True
+
+
+def test_a_follower_learns_whether_the_leader_is_of_its_build(open_session):
+    open_session("a", build="one").look(LEASE)
+    assert open_session("b", build="one").look(LEASE).same_build is True
+    other = open_session("c", build="two")
+    assert other.look(LEASE).same_build is False
+    let_the_leadership_lapse()
+    assert other.look(LEASE).leads
+    assert open_session("d", build="two").look(LEASE).same_build is True
 
 
 def test_the_leader_sees_when_a_schedule_is_due(session):

@@ -65,6 +65,9 @@ def test_a_leader_looks_again_when_the_next_thing_is_due(lookout, look, pause):
         (Look(leads=True, next_due=timedelta(0)), ["stager"]),
         (Look(leads=True, next_due=SECOND, next_slot=-SECOND), ["firing"]),
         (Look(leads=True, lapsed=True), ["rescuer"]),
+        (Look(leads=True, bulk=True), ["bulk runner"]),
+        (Look(leads=True, dead_changes=True), ["dead group folder"]),
+        (Look(leads=False, free_in=SECOND, same_build=False), ["firing"]),
         (Look(leads=False, lapsed=True, next_due=timedelta(0)), []),
     ],
     ids=str,
@@ -84,6 +87,17 @@ def test_a_follower_asks_again_when_the_leaders_lease_ends(lookout):
     lookout.run_once(LookingSession(Look(leads=False, free_in=7 * SECOND)))
     assert 7 * SECOND <= lookout.pause <= 7 * SECOND + LONGEST_LEASE / 2
     assert not lookout.leads()
+
+
+def test_a_follower_is_covered_while_a_leader_of_its_build_leads(lookout):
+    assert not lookout.is_covered(), "nobody has been asked yet"
+    for look, covered in (
+        (Look(leads=False, free_in=SECOND), True),
+        (Look(leads=False, free_in=SECOND, same_build=False), False),
+        (Look(leads=True), False),
+    ):
+        lookout.run_once(LookingSession(look))
+        assert lookout.is_covered() is covered
 
 
 def test_a_leader_that_is_no_longer_sure_does_not_lead(lookout, monkeypatch):

@@ -11,7 +11,7 @@ from django_jobs.conf import get_settings
 from django_jobs.ids import uuid7_at
 from django_jobs.maintenance import observer as observer_module
 from django_jobs.maintenance.observer import CATCHING_UP, Observer
-from django_jobs.models import Bookmark, Schedule, ScheduleSlot, TypeRecord
+from django_jobs.models import Bookmark, JobHistory, Schedule, ScheduleSlot, TypeRecord
 from django_jobs.registry import registry
 from tests.factories import JobHistoryFactory
 from tests.operations.support import committing
@@ -148,6 +148,33 @@ def test_the_usual_numbers_of_a_schedule_come_from_its_last_jobs(observe):
         slot("nightly", number, metrics={"rows": 100 + number}, seconds=9 - number)
     observe()
     assert Schedule.objects.get().usual_metrics == {"rows": 102.5}
+
+
+def test_the_usual_numbers_outlive_the_history(observe):
+    """Of a weekly schedule there are never five successes in a month's history."""
+    schedule()
+    for number in range(6):
+        slot("nightly", number, metrics={"rows": 100 + number})
+        observe()
+        JobHistory.objects.all().delete()
+        ScheduleSlot.objects.all().delete()
+    assert Schedule.objects.get().usual_metrics == {"rows": 102.5}
+
+
+def test_of_runs_without_numbers_only_the_last_is_noted(observe):
+    schedule()
+    last = [slot("nightly", number, seconds=9 - number) for number in range(3)][-1]
+    assert (observe(), observe()) == (1, 0)
+    row = Schedule.objects.get()
+    assert (row.last_success_at, row.recent_metrics, row.usual_metrics) == (last.finished_at, [], None)
+
+
+def test_a_job_that_was_run_by_hand_counts_for_its_schedule(observe):
+    schedule()
+    done = success(type="noop")
+    ScheduleSlot.objects.create(schedule="nightly", slot=ago(seconds=9), outcome="run_now", job_id=done.job_id)
+    observe()
+    assert Schedule.objects.get().last_success_at == done.finished_at
 
 
 def test_an_older_success_does_not_replace_a_newer_one(observe):

@@ -15,6 +15,10 @@ from django_jobs.maintenance import pruning
 from django_jobs.maintenance.pruner import Pruner
 from django_jobs.models import (
     Alert,
+    AuditEntry,
+    BulkOperation,
+    DeadGroup,
+    DeadGroupHour,
     DeadJob,
     Effect,
     IdempotencyKey,
@@ -186,6 +190,59 @@ def test_workers_not_seen_for_a_day_go(prune):
     seen = WorkerFactory(last_seen_at=ago(hours=23))
     prune()
     assert list(Worker.objects.all()) == [seen]
+
+
+def test_a_slot_stays_while_its_job_is_unfinished(prune):
+    """A slot that may not overlap asks for it."""
+    unfinished = JobFactory().pk
+    for number, job_id in enumerate([unfinished, old_id(days=91), None]):
+        ScheduleSlot.objects.create(
+            schedule="s", slot=ago(days=91, seconds=number), outcome="fired", at=ago(days=91), job_id=job_id
+        )
+    prune()
+    assert list(ScheduleSlot.objects.values_list("job_id", flat=True)) == [unfinished]
+
+
+def test_what_people_did_is_kept_for_a_year(prune, configure):
+    for days in (366, 364):
+        at = ago(days=days)
+        AuditEntry.objects.create(
+            id=uuid7_at(at), at=at, actor="ada", source="code", action="pause", target_id=f"{days}"
+        )
+        BulkOperation.objects.create(kind="retry", filter={}, state="done", finished_at=at, requested_by=f"{days}")
+    BulkOperation.objects.create(kind="retry", filter={}, state="canary", created_at=ago(days=4000))
+    configure(AUDIT_RETENTION=None)
+    prune()
+    assert AuditEntry.objects.count() == 2
+    configure(AUDIT_RETENTION=365 * DAY)
+    prune()
+    assert list(AuditEntry.objects.values_list("target_id", flat=True)) == ["364"]
+    assert sorted(BulkOperation.objects.values_list("requested_by", "state")) == [("", "canary"), ("364", "done")]
+
+
+def test_hours_and_groups_of_dead_jobs_that_nobody_asks_for_go(prune):
+    for name, count, days in (("old", 0, 200), ("kept", 1, 200), ("young", 0, 100)):
+        DeadGroup.objects.create(
+            type=name, fingerprint="1:aa", count=count, first_seen=ago(days=days), last_seen=ago(days=days)
+        )
+        DeadGroupHour.objects.create(type=name, fingerprint="1:aa", hour=ago(days=days // 25))
+    prune()
+    assert set(DeadGroup.objects.values_list("type", flat=True)) == {"kept", "young"}
+    assert list(DeadGroupHour.objects.values_list("type", flat=True)) == ["young"]
+
+
+@on_postgresql
+def test_a_row_that_somebody_has_locked_holds_up_its_batch_for_two_seconds_and_nothing_else(prune):
+    WorkerFactory(last_seen_at=ago(hours=25))
+    Alert.objects.create(condition="c", subject="a", severity="error", state="resolved", resolved_at=ago(days=91))
+    with another_connection() as other:
+        other.execute("SELECT * FROM django_jobs_worker FOR UPDATE")
+        began = time.monotonic()
+        prune()
+        assert time.monotonic() - began < 30
+        assert (Worker.objects.count(), Alert.objects.count()) == (1, 0)
+    prune()
+    assert Worker.objects.count() == 0
 
 
 def test_slots_and_resolved_alerts_go_after_three_months(prune):

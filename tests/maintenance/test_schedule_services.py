@@ -8,14 +8,15 @@ from django.db import OperationalError, connection
 from django_jobs.maintenance import declarer as declarer_module
 from django_jobs.maintenance import firing as firing_module
 from django_jobs.maintenance.declarer import Declarer
-from django_jobs.maintenance.firing import CONTENDED, LONGEST, SHORTEST, Firing
+from django_jobs.maintenance.firing import CONTENDED, LONGEST, SHORTEST, UNCOVERED, Firing
 from django_jobs.maintenance.mender import Mender
 from django_jobs.models import Job, Schedule
 from django_jobs.operations.declared_schedules import Synced
 from django_jobs.operations.firing import SetAside
-from tests.operations.schedules import get, make
+from tests.operations.schedules import away_from_the_next_minute, get, make
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("away_from_the_next_minute")]
+__all__ = ["away_from_the_next_minute"]
 
 
 @pytest.fixture
@@ -75,6 +76,14 @@ def test_one_that_does_not_lead_comes_a_little_later(next_look):
     assert firing.pause == timedelta(seconds=30)
 
 
+def test_one_that_knows_what_the_leader_may_not_looks_for_edits_itself(next_look):
+    firing = Firing(SetAside(), leads=lambda: False, is_covered=lambda: False)
+    for seconds in (None, 3600):
+        next_look(seconds)
+        firing.run_once(None)
+        assert firing.pause == UNCOVERED < timedelta(seconds=5)
+
+
 def test_an_outage_is_waited_out_on_a_fresh_connection(firing, monkeypatch):
     def gone(aside):
         raise OperationalError("server closed the connection unexpectedly")
@@ -94,6 +103,17 @@ def test_it_marks_and_heals(firing):
     Firing(aside).run_once(None)
     assert Mender(aside).run_once(None) == 1
     assert "txet" in get().broken
+
+
+def test_a_follower_heals_what_the_leader_may_not_know_and_marks_nothing():
+    healthy = make("healthy", late=timedelta(minutes=2), broken="no handler is registered")
+    make("foreign", late=timedelta(minutes=2), type="tomorrow.note")
+    make("hopeless", type="tomorrow.note", broken="no handler is registered")
+    covered, uncovered = (Mender(SetAside(), lambda: False, lambda answer=answer: answer) for answer in (True, False))
+    assert covered.run_once(None) == 0
+    assert uncovered.run_once(None) == 1
+    assert [get(name).broken for name in ("healthy", "foreign", "hopeless")] == ["", "", "no handler is registered"]
+    assert get("healthy").next_run_at == healthy.next_run_at
 
 
 def test_what_left_the_code_is_forgotten_only_by_one_that_has_watched(monkeypatch):

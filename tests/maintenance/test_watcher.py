@@ -34,6 +34,12 @@ class Told:
         self.events.append((event.kind, event.subject))
 
 
+def telling(*notifiers):
+    """A watcher after whose look the notifiers are told."""
+    notifying = Notifying("default", notifiers)
+    return Watcher(get_settings(), lambda: notifying.run_once(None))
+
+
 @pytest.fixture
 def told():
     return Told()
@@ -47,7 +53,7 @@ def found():
 
 @pytest.fixture
 def watch(told, found):
-    watcher = Watcher(get_settings(), Notifying("default", [told]))
+    watcher = telling(told)
     watcher._conditions = {"trouble": lambda view: list(found)}
     return lambda: watcher.run_once(None)
 
@@ -120,7 +126,7 @@ def test_a_condition_that_fails_stops_no_other_and_resolves_nothing(watch, found
     found.append(trouble())
     watch()
     let_time_pass(CALM)
-    watcher = Watcher(get_settings(), Notifying("default", [told]))
+    watcher = telling(told)
 
     def broken(view):
         with connection.cursor() as cursor:
@@ -138,7 +144,7 @@ def test_a_condition_that_fails_stops_no_other_and_resolves_nothing(watch, found
 
 def test_two_leaders_open_one_alert(watch, found, told, monkeypatch):
     found.append(trouble())
-    other = Watcher(get_settings(), Notifying("default", [told]))
+    other = telling(told)
     monkeypatch.setattr(Watcher, "_record", _as_if_it_had_seen_no_alert(Watcher._record))
     other._conditions = {"trouble": lambda view: list(found)}
     watch()
@@ -165,14 +171,14 @@ def test_long_words_are_cut_not_refused(watch, found):
 
 def test_muted_conditions_are_not_looked_for(settings):
     settings.DJANGO_JOBS = settings.DJANGO_JOBS | {"MUTED_ALERTS": ["queue_trend", "dead_rate"]}
-    watcher = Watcher(get_settings(), Notifying("default", []))
+    watcher = telling()
     assert set(CONDITIONS) - set(watcher._conditions) == {"queue_trend", "dead_rate"}
 
 
 def test_at_rest_the_real_conditions_find_nothing_and_ask_a_bounded_number_of_questions(
     told, django_assert_max_num_queries, caplog
 ):
-    watcher = Watcher(get_settings(), Notifying("default", [told]))
+    watcher = telling(told)
     assert set(watcher._conditions) == set(CONDITIONS) == set(all_conditions())
     with django_assert_max_num_queries(70):
         watcher.run_once(None)
@@ -262,7 +268,7 @@ def forget_pauses():
 def test_a_notifier_that_fails_keeps_no_other_from_being_told(found):
     broken, fine = Told(), Told()
     broken.name, broken.error, fine.name = "broken", RuntimeError("no"), "fine"
-    watcher = Watcher(get_settings(), Notifying("default", [broken, fine]))
+    watcher = telling(broken, fine)
     watcher._conditions = {"trouble": lambda view: [trouble(subject=f"{n}") for n in range(3)]}
     watcher.run_once(None)
     assert len(fine.events) == 3
@@ -273,6 +279,33 @@ def test_a_notifier_that_fails_keeps_no_other_from_being_told(found):
     Alert.objects.update(notify_at=timezone.now() - CALM)
     watcher.run_once(None)
     assert (len(broken.events), len(fine.events)) == (3, 3)
+
+
+def test_an_error_that_the_database_could_not_store_stops_nobody(watch, found, told):
+    told.error = RuntimeError("bytes \0 and half a \ud83d")
+    found.extend([trouble("a"), trouble("b")])
+    watch()
+    records = [alert.notified["test"] for alert in Alert.objects.order_by("subject")]
+    assert sum(record.get("failures", 0) for record in records) == 1
+    told.error = None
+    forget_pauses()
+    Alert.objects.update(notify_at=timezone.now() - CALM)
+    watch()
+    assert sorted(told.events) == [("opened", "a"), ("opened", "b")]
+
+
+def test_an_alert_is_taken_when_its_turn_comes_not_when_the_first_one_is_sent(watch, found, told):
+    """The ones before it may last for minutes, and another leader tells meanwhile."""
+    found.extend([trouble("a"), trouble("b")])
+    taken = []
+
+    def tell(event):
+        told.events.append((event.kind, event.subject))
+        taken.append(Alert.objects.filter(notify_at__gt=timezone.now() + timedelta(minutes=4)).count())
+
+    told.tell = tell
+    watch()
+    assert taken == [1, 1]
 
 
 def test_after_twenty_failures_a_notifier_is_given_up(watch, found, told):

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from django.db import connection
 from django.db.models.functions import Now
 
@@ -9,8 +10,10 @@ from django_jobs.models import Schedule, ScheduleSlot
 from django_jobs.models.schedule import Definition
 from django_jobs.operations.firing import SetAside, fire_due
 from tests.operations import handlers  # noqa: F401 - the types
+from tests.waiting import wait_for
 
 MINUTE = timedelta(minutes=1)
+LAST_SECONDS = 50
 DAY = timedelta(days=1)
 
 
@@ -21,6 +24,12 @@ def database_now():
             return cursor.fetchone()[0]
         cursor.execute("SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')")
         return datetime.fromisoformat(cursor.fetchone()[0]).replace(tzinfo=UTC)
+
+
+@pytest.fixture
+def away_from_the_next_minute(db):
+    """For tests that say what is due and what is not: no slot comes up in the middle of one."""
+    wait_for(lambda: database_now().second < LAST_SECONDS, timeout=20)
 
 
 def make(name="digest", *, late=None, **fields):

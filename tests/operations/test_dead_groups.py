@@ -13,7 +13,7 @@ from django_jobs import conf, dead_count, dead_group, dead_groups, discard_dead,
 from django_jobs.exceptions import InvalidOption
 from django_jobs.fingerprint import fingerprint
 from django_jobs.models import DeadGroup, DeadGroupChange, DeadGroupHour, DeadJob
-from django_jobs.operations.dead_group_counts import fold_changes, forget_old_groups
+from django_jobs.operations.dead_group_counts import fold_changes
 from tests.engines.support import in_threads
 from tests.operations.handlers import urgent
 from tests.operations.support import bury, committing, on_postgresql, seen_elsewhere
@@ -274,14 +274,3 @@ def test_changes_left_behind_by_an_emptied_table_are_healed_where_the_trigger_wr
         )
         fold()
     assert counts() == truth()
-
-
-def test_hours_and_groups_that_nobody_asks_for_are_forgotten():
-    (old,) = die(type="old", failed_at=ago(days=200))
-    die(type="kept", failed_at=ago(days=200))
-    die(type="kept", failed_at=ago(days=7))
-    discard_dead(old.id)
-    fold()
-    assert forget_old_groups() == 3
-    assert set(DeadGroup.objects.values_list("type", flat=True)) == {"kept"}
-    assert DeadGroupHour.objects.count() == 1

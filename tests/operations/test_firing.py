@@ -13,10 +13,11 @@ from django_jobs.operations import slots as slots_module
 from django_jobs.operations.firing import SetAside, fire_due, next_look
 from django_jobs.operations.timetable import jitter_of
 from django_jobs.signals import jobs_enqueued
-from tests.operations.schedules import MINUTE, fire, get, make, set_next, slots
+from tests.operations.schedules import MINUTE, away_from_the_next_minute, fire, get, make, set_next, slots
 from tests.operations.support import counting_wakes, on_postgresql, sleeper
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("away_from_the_next_minute")]
+__all__ = ["away_from_the_next_minute"]
 
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -18,9 +18,11 @@ from django_jobs import (
     update_schedule,
 )
 from django_jobs.exceptions import InvalidPayload, InvalidSchedule, ScheduleNotFound, UnknownJobType
+from django_jobs.ids import uuid7
 from django_jobs.models import Job, Schedule, ScheduleSlot
+from django_jobs.operations.slots import record_run_now
 from tests.operations import handlers
-from tests.operations.schedules import MINUTE, database_now, fire, get, make
+from tests.operations.schedules import MINUTE, database_now, fire, get, make, slots
 
 pytestmark = pytest.mark.django_db
 
@@ -139,8 +141,36 @@ def test_run_now_enqueues_for_no_slot():
     job = Job.objects.get()
     assert (job.pk, job.queue, job.status, enqueued.status) == (enqueued.id, "bulk", "pending", "pending")
     assert job.context == {"django_jobs.schedule": "digest"}
-    assert not ScheduleSlot.objects.exists()
+    assert get().next_run_at is None
     assert before
+    assert [(record.outcome, record.job_id) for record in slots()] == [("run_now", enqueued.id)]
+
+
+def test_run_now_takes_no_slots_place():
+    """Not even if it is asked for at the very microsecond of a slot, twice."""
+    slot = make(late=timedelta(0)).next_run_at
+    jobs = [uuid7() for _ in range(3)]
+    for job in jobs:
+        record_run_now(get(), slot, job)
+    assert fire() == 1
+    outcomes = [(record.slot - slot, record.outcome) for record in slots()]
+    moment = timedelta(microseconds=1)
+    assert outcomes == [(0 * moment, "fired")] + [(number * moment, "run_now") for number in (1, 2, 3)]
+
+
+def test_a_slot_that_may_not_overlap_waits_for_what_was_run_by_hand():
+    make(late=timedelta(0), overlap="skip")
+    run_schedule_now("digest")
+    fire()
+    assert sorted(record.outcome for record in slots()) == ["run_now", "skipped_overlap"]
+
+
+def test_run_now_is_rolled_back_with_its_record():
+    make()
+    with transaction.atomic():
+        run_schedule_now("digest")
+        transaction.set_rollback(True)
+    assert (Job.objects.count(), ScheduleSlot.objects.count()) == (0, 0)
 
 
 def test_run_now_refuses_what_could_not_run():

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command, get_commands, load_command_class
 
 from django_jobs import create_schedule
-from django_jobs.models import Job, Schedule, ScheduleSlot, Worker
+from django_jobs.models import Job, Leadership, Schedule, ScheduleSlot, Worker
 from django_jobs.operations import declared_schedules as module
 from django_jobs.operations.declared_schedules import DeclaredSchedules
 from django_jobs.operations.schedule_spec import make_spec
@@ -116,6 +116,26 @@ def test_an_edit_is_seen_within_five_seconds(start_scheduler):
     began = time.monotonic()
     wait_for(lambda: fired().exists(), timeout=30)
     assert time.monotonic() - began < 10, "5 seconds, and patience with a busy machine"
+
+
+def test_an_edit_is_seen_within_five_seconds_where_only_a_follower_knows_the_type(start_scheduler):
+    create_schedule("new", type=mark_atomic, payload={"label": "new"}, cron="@yearly")
+    old = start_scheduler(module="tests.process.old_release")
+    wait_for(lambda: leads(old), timeout=30)
+    new = start_scheduler()
+    wait_for(Worker.objects.filter(pid=new.pid).exists, timeout=30)
+    for _ in range(2):
+        Schedule.objects.update(cron="", every=SECOND)
+        count, began = fired().count(), time.monotonic()
+        wait_for(lambda count=count: fired().count() > count, timeout=40)
+        assert time.monotonic() - began < 10, "5 seconds, and patience with a busy machine"
+        Schedule.objects.update(cron="@yearly", every=None)
+        wait_for(lambda: Schedule.objects.get().next_run_at.month == 1, timeout=40)
+    assert leads(old)
+
+
+def leads(process):
+    return Worker.objects.filter(pid=process.pid, pk__in=Leadership.objects.values("holder")).exists()
 
 
 def test_the_help_teaches_what_it_is_for():

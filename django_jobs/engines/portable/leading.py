@@ -6,34 +6,37 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from django_jobs.engines.protocol import MAINTENANCE, RENEW_BELOW
+from django_jobs.engines.protocol import MAINTENANCE, RENEW_BELOW, EngineConfig, Look
 from django_jobs.models import Leadership, Schedule
 
 
-def lead(alias: str, worker: str, lease: timedelta, now: datetime) -> timedelta | None:
-    """Take or renew the leadership. None: it is ours; else the time until it can be taken."""
-    row = Leadership.objects.using(alias).filter(name=MAINTENANCE).first()
+def lead(config: EngineConfig, lease: timedelta, now: datetime) -> Look | None:
+    """Take or renew the leadership. None: it is ours; else the look of a follower."""
+    row = Leadership.objects.using(config.alias).filter(name=MAINTENANCE).first()
     if row is not None and row.expires_at > now:
-        if row.holder != worker:
-            return row.expires_at - now
+        if row.holder != config.worker:
+            return _follow(row, config, now)
         if row.expires_at - now >= lease * RENEW_BELOW:
             return None
-    return _take(alias, worker, lease, now)
+    return _take(config, lease, now)
 
 
-def _take(alias: str, worker: str, lease: timedelta, now: datetime) -> timedelta | None:
-    leaderships = Leadership.objects.using(alias)
-    with transaction.atomic(using=alias):
-        row = leaderships.filter(name=MAINTENANCE).first()
+def _take(config: EngineConfig, lease: timedelta, now: datetime) -> Look | None:
+    with transaction.atomic(using=config.alias):
+        row = Leadership.objects.using(config.alias).filter(name=MAINTENANCE).first()
         if row is None:
             row = Leadership(name=MAINTENANCE, holder="", token=0, expires_at=now)
-        if row.holder != worker:
+        if row.holder != config.worker:
             if row.expires_at > now:
-                return row.expires_at - now
-            row.holder, row.token = worker, row.token + 1
-        row.expires_at = now + lease
-        row.save(using=alias)
+                return _follow(row, config, now)
+            row.holder, row.token = config.worker, row.token + 1
+        row.build, row.expires_at = config.build, now + lease
+        row.save(using=config.alias)
     return None
+
+
+def _follow(row: Leadership, config: EngineConfig, now: datetime) -> Look:
+    return Look(leads=False, free_in=row.expires_at - now, same_build=row.build == config.build)
 
 
 def resign(alias: str, worker: str, now: datetime) -> bool:

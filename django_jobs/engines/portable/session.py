@@ -31,7 +31,7 @@ from django_jobs.engines.protocol import (
 )
 from django_jobs.engines.sanitising import Written, settle_piecewise
 from django_jobs.logs import get_logger
-from django_jobs.models import Job, JobStatus
+from django_jobs.models import BulkOperation, BulkState, DeadGroupChange, Job, JobStatus
 from django_jobs.outcomes import Outcome
 
 from . import leading, staging
@@ -187,9 +187,8 @@ class PortableSession:
         """To lead is to write each few seconds, which is contact too."""
         with self._available():
             now, asked_at = clock.now(), clock.monotonic()
-            free_in = leading.lead(self.config.alias, self.config.worker, lease, now)
-            if free_in is not None:
-                return Look(leads=False, free_in=free_in)
+            if followed := leading.lead(self.config, lease, now):
+                return followed
             self._was_writable(asked_at)
             leased = Job.objects.using(self.config.alias).filter(status=JobStatus.PROCESSING)
             return Look(
@@ -197,6 +196,8 @@ class PortableSession:
                 next_due=staging.next_due(self.config.alias, now),
                 next_slot=leading.next_slot(self.config.alias, now),
                 lapsed=_expired(leased).exists(),
+                bulk=BulkOperation.objects.using(self.config.alias).filter(state=BulkState.RUNNING).exists(),
+                dead_changes=DeadGroupChange.objects.using(self.config.alias).exists(),
             )
 
     def resign(self) -> bool:

@@ -8,31 +8,43 @@ from typing import Any
 
 import psycopg
 
-from django_jobs.engines.protocol import MAINTENANCE, RENEW_BELOW, Look
+from django_jobs.engines.protocol import MAINTENANCE, RENEW_BELOW, EngineConfig, Look
 
 from .queries import query
 
 Connection = psycopg.Connection[Any]
 
 
-def look(connection: Connection, worker: str, lease: timedelta, *, prepare: bool) -> Look:
-    free_in = _lead(connection, worker, lease)
-    if free_in is not None:
-        return Look(leads=False, free_in=free_in)
-    ((next_due, next_slot, lapsed, waiting),) = connection.execute(query("look"), prepare=prepare).fetchall()
-    return Look(leads=True, next_due=next_due, next_slot=next_slot, lapsed=lapsed, waiting=frozenset(waiting))
+def look(connection: Connection, config: EngineConfig, lease: timedelta, *, prepare: bool) -> Look:
+    if followed := _lead(connection, config, lease):
+        return followed
+    ((next_due, next_slot, lapsed, waiting, bulk, dead_changes),) = connection.execute(
+        query("look"), prepare=prepare
+    ).fetchall()
+    return Look(
+        leads=True,
+        next_due=next_due,
+        next_slot=next_slot,
+        lapsed=lapsed,
+        waiting=frozenset(waiting),
+        bulk=bulk,
+        dead_changes=dead_changes,
+    )
 
 
-def _lead(connection: Connection, worker: str, lease: timedelta) -> timedelta | None:
-    """Take or renew the leadership. None: it is ours; else the time until it can be taken."""
-    terms: Mapping[str, Any] = {"name": MAINTENANCE, "worker": worker, "lease": lease}
-    rows: list[tuple[str, timedelta]] = connection.execute(query("read_leader"), terms).fetchall()
-    holder, left = rows[0] if rows else ("", timedelta(0))
+def _lead(connection: Connection, config: EngineConfig, lease: timedelta) -> Look | None:
+    """Take or renew the leadership. None: it is ours; else the look of a follower."""
+    worker = config.worker
+    terms: Mapping[str, Any] = {"name": MAINTENANCE, "worker": worker, "build": config.build, "lease": lease}
+    rows: list[tuple[str, str, timedelta]] = connection.execute(query("read_leader"), terms).fetchall()
+    holder, build, left = rows[0] if rows else ("", "", timedelta(0))
     if holder != worker and left > timedelta(0):
-        return left
+        return Look(leads=False, free_in=left, same_build=build == config.build)
     if holder == worker and left >= lease * RENEW_BELOW:
         return None
-    return None if connection.execute(query("lead"), terms).rowcount else lease
+    if connection.execute(query("lead"), terms).rowcount:
+        return None
+    return Look(leads=False, free_in=lease, same_build=False)  # another was faster, of an unknown build
 
 
 def resign(connection: Connection, worker: str) -> bool:

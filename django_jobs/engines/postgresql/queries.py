@@ -54,6 +54,7 @@ def _names() -> dict[str, str]:
         "queues": models.Queue,
         "schedules": models.Schedule,
         "leadership": models.Leadership,
+        "bulk_operations": models.BulkOperation,
     }
     return {
         "asleep": _ASLEEP,

@@ -271,7 +271,7 @@ class PostgresqlSession:
 
     def look(self, lease: timedelta) -> Look:
         with self._available() as connection, _transaction(connection):
-            return leading.look(connection, self.config.worker, lease, prepare=self._is_session)
+            return leading.look(connection, self.config, lease, prepare=self._is_session)
 
     def resign(self) -> bool:
         with self._available() as connection, _transaction(connection):

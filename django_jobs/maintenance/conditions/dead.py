@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from django.db.models import Sum
 
-from django_jobs.models import DeadJob, JobCount, Severity
+from django_jobs.models import DeadGroup, JobCount, Severity
 
 from .finding import Finding, View
 
@@ -15,39 +15,21 @@ NEW = timedelta(days=1)
 WINDOW = timedelta(minutes=15)
 FEWEST_DEAD = 5
 MOST_GROUPS = 100
-COUNTED = 1000
-
-# The earliest of each group, from group to group by the index on (type, fingerprint, failed_at): one descent a group.
-FIRST_OF_GROUPS = """
-WITH RECURSIVE earliest(id) AS (
-    SELECT (SELECT id FROM {table} ORDER BY type, fingerprint, failed_at LIMIT 1)
-    UNION ALL
-    SELECT (SELECT n.id FROM {table} n WHERE (n.type, n.fingerprint) > (d.type, d.fingerprint)
-             ORDER BY n.type, n.fingerprint, n.failed_at LIMIT 1)
-      FROM earliest JOIN {table} d ON d.id = earliest.id
-)
-SELECT d.id, d.type, d.fingerprint, d.failed_at, d.error_type, d.error_summary
-  FROM earliest JOIN {table} d ON d.id = earliest.id
- WHERE d.failed_at > %s LIMIT %s
-"""
 
 
 def new_dead_group(view: View) -> Iterator[Finding]:
-    """A type and fingerprint whose first dead job is of the last day. Ends when the group is retried or discarded."""
-    since = view.connection.ops.adapt_datetimefield_value(view.now - NEW)
-    query = FIRST_OF_GROUPS.format(table=DeadJob._meta.db_table)
-    for first in DeadJob.objects.using(view.alias).raw(query, [since, MOST_GROUPS]):
-        group = DeadJob.objects.using(view.alias).filter(type=first.type, fingerprint=first.fingerprint)
-        number = group[:COUNTED].count()
+    """A type and fingerprint first seen within the last day. Ends when the group is retried or discarded."""
+    groups = DeadGroup.objects.using(view.alias).filter(first_seen__gt=view.now - NEW, count__gt=0)
+    for group in groups.order_by("first_seen", "pk")[:MOST_GROUPS]:
         yield Finding(
-            subject=f"{first.type} {first.fingerprint}",
-            summary=f"New kind of dead job: {first.type}, {number}{'+' * (number == COUNTED)} so far: "
-            f"{first.error_type}: {first.error_summary}",
+            subject=f"{group.type} {group.fingerprint}",
+            summary=f"New kind of dead job: {group.type}, {group.count} so far: "
+            f"{group.error_type}: {group.error_summary}",
             details={
-                "type": first.type,
-                "fingerprint": first.fingerprint,
-                "first_job": str(first.pk),
-                "first_failed_at": first.failed_at.isoformat(),
+                "type": group.type,
+                "fingerprint": group.fingerprint,
+                "first_seen": group.first_seen.isoformat(),
+                "first_release": group.first_release,
             },
         )
 

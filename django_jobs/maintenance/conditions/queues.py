@@ -8,7 +8,7 @@ from statistics import mean
 
 from django.db.models import Q
 
-from django_jobs.models import Job, JobStatus, Queue, Severity, Worker
+from django_jobs.models import Alert, AlertState, Job, JobStatus, Queue, Severity, Worker
 
 from .finding import Finding, View, in_words
 
@@ -25,6 +25,7 @@ _PENDING = (Q(status=JobStatus.PENDING, lost_runs=0), Q(status=JobStatus.PENDING
 _ORDER = ("queue", "-priority", "ready_xid", "ready_seq")
 
 Head = tuple[str, int, datetime]
+Sample = tuple[datetime, int]
 
 
 def oldest_job(view: View) -> Iterator[Finding]:
@@ -54,14 +55,18 @@ def unserved_queue(view: View) -> Iterator[Finding]:
 class QueueTrend:
     """A queue has grown steadily: each third of the last quarter of an hour held more jobs than the one before.
 
-    Its memory is this process's: a new leader begins with none. Counting ends at COUNTED; of a queue that is longer,
-    ``oldest_job`` tells.
+    Its memory is this process's. A new leader begins with what the live alerts hold, so that an alert does not end and
+    come again because the leader did. Counting ends at COUNTED; of a queue that is longer, ``oldest_job`` tells.
     """
 
     def __init__(self) -> None:
-        self._samples: dict[str, list[tuple[datetime, int]]] = {}
+        self._samples: dict[str, list[Sample]] = {}
+        self._looked_at: datetime | None = None
 
     def __call__(self, view: View) -> Iterator[Finding]:
+        if self._looked_at is None or view.now - self._looked_at > WINDOW:
+            self._samples = _remembered(view)
+        self._looked_at = view.now
         depths = {queue: self._depth(view, queue) for queue in _oldest(view)}
         for queue in sorted({*self._samples, *depths}):
             samples = self._note(queue, view.now, depths.get(queue, 0))
@@ -71,10 +76,10 @@ class QueueTrend:
                     severity=Severity.WARNING,
                     summary=f"Queue {queue} grows: from {samples[0][1]} to {samples[-1][1]} ready jobs in "
                     f"{in_words(view.now - samples[0][0])}.",
-                    details={"depths": [depth for _, depth in samples]},
+                    details={"queue": queue, "depths": [[at.isoformat(), depth] for at, depth in samples]},
                 )
 
-    def _note(self, queue: str, now: datetime, depth: int) -> list[tuple[datetime, int]]:
+    def _note(self, queue: str, now: datetime, depth: int) -> list[Sample]:
         recent = [(at, number) for at, number in self._samples.get(queue, ()) if at >= now - WINDOW]
         samples = [*recent, (now, depth)]
         self._samples[queue] = samples
@@ -84,6 +89,15 @@ class QueueTrend:
 
     def _depth(self, view: View, queue: str) -> int:
         return Job.objects.using(view.alias).filter(_PENDING[0], queue=queue)[:COUNTED].count()
+
+
+def _remembered(view: View) -> dict[str, list[Sample]]:
+    live = Alert.objects.using(view.alias).filter(condition="queue_trend").exclude(state=AlertState.RESOLVED)
+    return {
+        details["queue"]: [(datetime.fromisoformat(at), depth) for at, depth in details["depths"]]
+        for details in live.values_list("details", flat=True)
+        if "queue" in details
+    }
 
 
 def _rises(depths: list[int]) -> bool:

@@ -1,3 +1,3 @@
--- Who leads, and for how long yet.
+-- Who leads, of which build, and for how long yet.
 -- Index: the primary key.
-SELECT holder, expires_at - statement_timestamp() FROM {leadership} WHERE name = %(name)s
+SELECT holder, build, expires_at - statement_timestamp() FROM {leadership} WHERE name = %(name)s
