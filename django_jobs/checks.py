@@ -188,6 +188,17 @@ def check_declared_schedules(settings: Settings) -> Iterable[CheckMessage]:
 
 
 @register(TAG)
+@_with_settings
+def check_mail_of_alerts(settings: Settings) -> Iterable[CheckMessage]:
+    if "mail" in settings.notifiers and not django_settings.ADMINS:
+        yield Caution(
+            f"{SETTING}['NOTIFIERS'] lists 'mail', and ADMINS is empty: nobody gets the mail about an alert.",
+            hint="Set ADMINS, or remove 'mail'.",
+            id="django_jobs.W006",
+        )
+
+
+@register(TAG)
 def check_time_zones(**_: Any) -> list[CheckMessage]:
     if django_settings.USE_TZ:
         return []

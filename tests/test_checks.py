@@ -173,6 +173,16 @@ def test_a_job_type_of_an_undeclared_queue_is_an_error(monkeypatch):
     assert "'lost': Queue 'urgnt' is not declared. Did you mean 'urgent'?" in message.msg
 
 
+def test_alerts_by_mail_without_admins_are_warned_of(settings, django_jobs):
+    settings.ADMINS = []
+    django_jobs(NOTIFIERS=["log"])
+    assert found() == {}
+    django_jobs(NOTIFIERS=["log", "mail"])
+    assert "set ADMINS" in text(found()["django_jobs.W006"]).replace("Set", "set")
+    settings.ADMINS = [("Ada", "ada@example.com")]
+    assert found() == {}
+
+
 def test_without_time_zones_is_an_error(settings):
     settings.USE_TZ = False
     assert "USE_TZ = True" in found()["django_jobs.E008"].hint

@@ -14,6 +14,7 @@ from django_jobs.engines.protocol import EngineConfig, Judge, Session
 from django_jobs.operations.build import build_fingerprint
 from django_jobs.operations.firing import SetAside
 
+from .absence import Absence
 from .counts import Counts
 from .declarer import Declarer
 from .firing import Firing
@@ -40,7 +41,7 @@ class Upkeep:
         shared: bool = True,
     ) -> None:
         self._config = replace(config, build=build_fingerprint())
-        self._threads = [Maintenance(self._open_session, own)]
+        self._threads = [Maintenance(self._open_session, [*own, Absence(settings.database)])]
         if shared:
             look_every = min(settings.stage_every, settings.rescue_every)
             lookout = Lookout(look_every, settings.lease, settings.queues, self.hasten)

@@ -308,6 +308,15 @@ def test_an_alert_is_taken_when_its_turn_comes_not_when_the_first_one_is_sent(wa
     assert taken == [1, 1]
 
 
+def test_that_an_operator_called_it_resolved_is_told(watch, found, told):
+    found.append(trouble())
+    watch()
+    resolve_alert(Alert.objects.get().pk)
+    found.clear()
+    watch()
+    assert told.events == [("opened", "queue bulk"), ("resolved", "queue bulk")]
+
+
 def test_after_twenty_failures_a_notifier_is_given_up(watch, found, told):
     found.append(trouble())
     told.error = RuntimeError("no")
