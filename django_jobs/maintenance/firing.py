@@ -15,7 +15,7 @@ SHORTEST = timedelta(milliseconds=2)
 CONTENDED = timedelta(milliseconds=50)
 LONGEST = timedelta(seconds=30)
 AFTER_FAILURE = timedelta(seconds=1)
-UNCOVERED = timedelta(seconds=3)
+COVERED, UNCOVERED = timedelta(minutes=2), timedelta(seconds=3)
 FOLLOW_AFTER_SECONDS = 1.0
 
 
@@ -48,9 +48,8 @@ class Firing:
 
     def _fire_if_due(self) -> int:
         seconds = next_look(self._aside)
-        leads = self._leads()
-        late = 0.0 if leads else FOLLOW_AFTER_SECONDS
-        longest = LONGEST if leads or self._is_covered() else UNCOVERED
+        late = 0.0 if self._leads() else FOLLOW_AFTER_SECONDS
+        longest = self._longest()
         wait = longest if seconds is None else timedelta(seconds=seconds + late)
         if wait > timedelta(0):
             self.pause = min(max(wait, SHORTEST), longest)
@@ -59,6 +58,11 @@ class Firing:
         # Nothing, although something was due: another scheduler has it locked.
         self.pause = SHORTEST if count else CONTENDED
         return count
+
+    def _longest(self) -> timedelta:
+        if self._leads():
+            return LONGEST
+        return COVERED if self._is_covered() else UNCOVERED
 
     def close(self, session: Session) -> None:
         """Nothing to do: others fire."""

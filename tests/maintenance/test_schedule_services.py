@@ -8,7 +8,7 @@ from django.db import OperationalError, connection
 from django_jobs.maintenance import declarer as declarer_module
 from django_jobs.maintenance import firing as firing_module
 from django_jobs.maintenance.declarer import Declarer
-from django_jobs.maintenance.firing import CONTENDED, LONGEST, SHORTEST, UNCOVERED, Firing
+from django_jobs.maintenance.firing import CONTENDED, COVERED, LONGEST, SHORTEST, UNCOVERED, Firing
 from django_jobs.maintenance.mender import Mender
 from django_jobs.models import Job, Schedule
 from django_jobs.operations.declared_schedules import Synced
@@ -73,7 +73,7 @@ def test_one_that_does_not_lead_comes_a_little_later(next_look):
     assert firing.run_once(None) == 1
     next_look(3600)
     firing.run_once(None)
-    assert firing.pause == timedelta(seconds=30)
+    assert firing.pause == COVERED
 
 
 def test_one_that_knows_what_the_leader_may_not_looks_for_edits_itself(next_look):
