@@ -54,11 +54,11 @@ def test_a_silent_type_is_told_and_its_next_success_ends_the_alert(job, configur
     with running_worker():
         wait_for(TypeRecord.objects.exists)
         TypeRecord.objects.update(watched_since=F("watched_since") - timedelta(hours=2))
-        wait_for(lambda: ("opened", "overdue_success", "type sync") in NOTIFIED)
+        wait_for(lambda: ("opened", "overdue_success", "type sync") in NOTIFIED, timeout=60)
         sync.enqueue(rows=0)
-        wait_for(lambda: ("resolved", "overdue_success", "type sync") in NOTIFIED)
-        wait_for(lambda: ("opened", "unexpected_metrics", "type sync") in NOTIFIED)
+        wait_for(lambda: ("resolved", "overdue_success", "type sync") in NOTIFIED, timeout=60)
+        wait_for(lambda: ("opened", "unexpected_metrics", "type sync") in NOTIFIED, timeout=60)
         sync.enqueue(rows=7)
-        wait_for(lambda: ("resolved", "unexpected_metrics", "type sync") in NOTIFIED)
+        wait_for(lambda: ("resolved", "unexpected_metrics", "type sync") in NOTIFIED, timeout=60)
     assert TypeRecord.objects.get().last_metrics == {"rows": 7}
     assert set(Alert.objects.values_list("state", flat=True)) == {"resolved"}
