@@ -170,6 +170,7 @@ ALERT_STATES = {"open": _("open"), "acknowledged": _("acknowledged"), "resolved"
 SLOT_OUTCOMES = {
     "fired": _("fired"),
     "skipped_overlap": _("skipped: the last job was unfinished"),
+    "run_now": _("run by hand"),
     "skipped_catch_up": _("missed"),
 }
 CATCH_UPS = {"latest": _("run the latest one"), "all": _("run all of them"), "skip": _("skip them")}
