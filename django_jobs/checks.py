@@ -7,7 +7,6 @@ connect to nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -21,7 +20,7 @@ from django.db.models.functions import Now
 from .conf import SETTING, Settings, did_you_mean, get_settings
 from .engines import SUPPORTED
 from .exceptions import ConfigurationError, EnqueueError, UnknownQueue
-from .models import Job, Worker
+from .models import SEEN_WITHIN, Job, Worker
 from .operations.declared_schedules import declared_schedules
 from .registry import registry
 
@@ -236,7 +235,6 @@ def _server_faults(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
 
 # Of each worker process: the loop, the renewer, and maintenance, which uses Django's connection as well.
 SERVICE_CONNECTIONS = 4
-FLEET_SEEN = timedelta(minutes=1)
 ALLOWED = """
 SELECT least(current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
                  - coalesce(current_setting('reserved_connections', true), '0')::int,
@@ -266,5 +264,5 @@ def _slots_of_fleet(connection: BaseDatabaseWrapper) -> list[int]:
     """Of each process that was seen within the last minute. None before the first ``migrate``."""
     if Worker._meta.db_table not in connection.introspection.table_names():
         return []
-    alive = Worker.objects.using(connection.alias).filter(stopped_at=None, last_seen_at__gt=Now() - FLEET_SEEN)
+    alive = Worker.objects.using(connection.alias).filter(stopped_at=None, last_seen_at__gt=Now() - SEEN_WITHIN)
     return [sum(group["slots"] for group in groups) for groups in alive.values_list("queues", flat=True)]

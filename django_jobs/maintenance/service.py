@@ -124,5 +124,6 @@ def _guarded(service: Service, act: Callable[[Session], object], session: Sessio
         act(session)
     except EngineUnavailable as error:
         logger.warning("The %s could not do its work, and will try again: %s", service.name, error)
-    except Exception:
+    except BaseException:
+        # Also SystemExit, as from a project's notifier: it would end this thread, and nobody would hear of it.
         logger.exception("The %s failed, and will try again.", service.name)

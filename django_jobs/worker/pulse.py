@@ -91,6 +91,13 @@ class Watchdog:
             logger.exception("The state of this process could not be told.")
 
 
+def end_process_in(seconds: float, code: int) -> None:
+    """The interpreter may end in its own way until then; it would wait for ever for a thread that a handler left."""
+    timer = threading.Timer(seconds, end_process, [code])
+    timer.daemon = True
+    timer.start()
+
+
 def end_process(code: int) -> None:
     """Without waiting for threads, as the interpreter would."""
     logging.shutdown()

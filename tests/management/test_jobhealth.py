@@ -70,6 +70,11 @@ def test_lost_leases_and_silent_workers_are_told_apart_from_live_ones():
     assert (report["lost_leases"], report["workers"], code) == (1, 0, 0)
 
 
+def test_a_worker_that_has_nothing_new_to_tell_is_a_live_one():
+    WorkerFactory(last_seen_at=timezone.now() - Reporter.rest - Reporter.pause)
+    assert ask()[0]["workers"] == 1
+
+
 def test_a_job_that_has_waited_for_too_long_is_a_failure():
     JobFactory(run_at=timezone.now() - 5 * MINUTE)
     assert ask("--max-age", "600")[1] == 0

@@ -20,8 +20,9 @@ from django_jobs.worker.isolated import serve_isolated_runs
 from django_jobs.worker.ledger import Ledger
 from django_jobs.worker.probes import serving_probes
 from django_jobs.worker.process import WorkerOptions, WorkerProcess
-from django_jobs.worker.pulse import end_process
+from django_jobs.worker.pulse import end_process, end_process_in
 from django_jobs.worker.queue_list import parse_queues
+from django_jobs.worker.relaunch import is_this_process
 from django_jobs.worker.supervised import Supervised
 from django_jobs.worker.supervisor import Supervisor, SupervisorOptions
 from django_jobs.worker.vitals import Vitals
@@ -51,6 +52,7 @@ stopped in time; 71 the loop or the renewer stood still. After 70 and 71 start a
 
 LONGEST_SECONDS = 366 * 24 * 3600
 MOST_PROCESSES = 256
+LAST_SECONDS = 5.0
 
 STUCK = "Handlers overran their time-out and did not end; their jobs are retried elsewhere. Start a new process."
 
@@ -98,7 +100,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["isolated"] is not None:
-            serve_isolated_runs(Channel.inherited(options["isolated"]))
+            serve_isolated_runs(Channel.inherited(options["isolated"], patience=None))
             return
         self._check_numbers(options)
         try:
@@ -122,6 +124,8 @@ class Command(BaseCommand):
             self.stderr.write(STUCK)
         if worker.left_behind:
             end_process(code)
+        if is_this_process():
+            end_process_in(LAST_SECONDS, code)
         return code
 
     def _supervise(self, options: dict[str, Any]) -> int:
