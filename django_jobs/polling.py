@@ -7,7 +7,7 @@ from math import ceil
 
 
 def wait_readable(*filenos: int, timeout: float | None) -> set[int]:
-    """Those of ``filenos`` that are readable, as soon as there is one, or none after ``timeout`` seconds. None waits for
+    """Those of ``filenos`` that are readable, as soon as there is one; none after ``timeout`` seconds. None waits for
     ever.
     """
     poll = select.poll()

@@ -90,8 +90,8 @@ class WorkerProcess:
         self._session = open_session(self._engine_config())
         missable = max(settings.lease / 3, SHORTEST_STANDSTILL)
         self.pulses = {
-            "loop": Pulse(settings.poll_every + missable, self._session),
-            "renewer": Pulse(settings.renewal_pause + missable),
+            "loop": Pulse(missable, self._session),
+            "renewer": Pulse(missable),
         }
         self._isolation = Isolation(self._session.clock)
         self._upkeep = self._maintenance()

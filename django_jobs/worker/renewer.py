@@ -49,12 +49,18 @@ class Renewer:
         session = self._open_session()
         self._pulse.session = session
         wait = self._pause
-        while not self._stop.wait(wait):
-            self._pulse.beat()
+        while not self._rested(wait):
             began = clock.monotonic()
             pause = self._pause if self._tried(session) else self._retry_pause
             wait = max(began + pause - clock.monotonic(), 0.0)
         session.close()
+
+    def _rested(self, seconds: float) -> bool:
+        """True: this is the end."""
+        self._pulse.beat(seconds)
+        ended = self._stop.wait(seconds)
+        self._pulse.beat()
+        return ended
 
     def _tried(self, session: Session) -> bool:
         """False: come back soon, also for leases whose rows somebody else has locked."""

@@ -53,7 +53,9 @@ class StubService:
             raise self.error
 
 
-@pytest.mark.parametrize("error", [RuntimeError("bug"), SystemExit(3), EngineUnavailable("gone"), OperationalError("gone")], ids=repr)
+@pytest.mark.parametrize(
+    "error", [RuntimeError("bug"), SystemExit(3), EngineUnavailable("gone"), OperationalError("gone")], ids=repr
+)
 def test_a_service_that_fails_is_logged_and_the_others_go_on(error, caplog):
     broken, fine = StubService("broken one", error), StubService("fine one")
     session = StubSession()

@@ -10,6 +10,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from django_jobs import pause
+from django_jobs.maintenance.reporter import Reporter
 from django_jobs.management.commands import jobhealth
 from django_jobs.worker.probes import serving_probes
 from django_jobs.worker.vitals import Vitals

@@ -13,7 +13,7 @@ from django_jobs.models import Job
 from django_jobs.worker.isolation import RunProcess
 from tests.app.jobs import hang, hold_isolated, mark_atomic_isolated, trick, trick_delicate
 from tests.app.models import Mark
-from tests.processes import children_of
+from tests.processes import children_of, open_descriptors
 from tests.waiting import wait_for
 
 from .embedded import drain, running_worker
@@ -129,10 +129,6 @@ def test_a_process_that_does_not_take_its_job_fails_the_run():
 
 def refuse(*_, **__):
     raise BlockingIOError(errno.EAGAIN, "no process left")
-
-
-def open_descriptors():
-    return len(os.listdir("/proc/self/fd"))
 
 
 def zombies():

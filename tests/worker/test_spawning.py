@@ -10,6 +10,7 @@ import pytest
 
 from django_jobs.worker.child import Child
 from django_jobs.worker.supervisor import Supervisor, SupervisorOptions
+from tests.processes import open_descriptors
 
 TROUBLE = [errno.EAGAIN, errno.ENOMEM]
 
@@ -35,10 +36,6 @@ def trouble(monkeypatch):
     return left
 
 
-def open_descriptors():
-    return len(os.listdir("/proc/self/fd"))
-
-
 def test_a_process_that_cannot_be_started_is_tried_again_after_growing_pauses(trouble, caplog):
     options = SupervisorOptions(processes=1, child_options=[], shutdown_timeout=timedelta(seconds=5), drain=True)
     before = open_descriptors()
@@ -52,6 +49,6 @@ def test_a_process_that_cannot_be_started_is_tried_again_after_growing_pauses(tr
 def test_a_child_that_cannot_be_spawned_leaves_no_descriptor(trouble):
     before = open_descriptors()
     for _ in TROUBLE:
-        with pytest.raises(OSError, match="allocate|unavailable"):
+        with pytest.raises(OSError, match=r"allocate|unavailable"):
             Child([])
     assert open_descriptors() == before
