@@ -64,6 +64,11 @@ class Maintenance:
         self._stopped = False
         self._thread = threading.Thread(target=self._serve, name=f"django_jobs {name}", daemon=True)
 
+    @property
+    def died(self) -> bool:
+        """Has its thread ended although nobody asked it to?"""
+        return self._thread.ident is not None and not self._thread.is_alive() and not self._stopped
+
     def start(self) -> None:
         self._thread.start()
 

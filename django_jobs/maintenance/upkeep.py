@@ -6,6 +6,7 @@ A webhook that hangs or a table that is locked holds up the slow thread only.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 from django_jobs.conf import Settings
 from django_jobs.engines import open_session, stand_alone
@@ -21,6 +22,8 @@ from .rescuer import Rescuer
 from .service import Maintenance, Service
 from .services import slow_services
 from .stager import Stager
+
+SLOW_PATIENCE = timedelta(minutes=10)
 
 
 class Upkeep:
@@ -39,9 +42,9 @@ class Upkeep:
     ) -> None:
         self._config = config
         self._threads = [Maintenance(self._open_session, own)]
+        look_every = min(settings.stage_every, settings.rescue_every)
+        self._lookout = lookout = Lookout(look_every, settings.lease, settings.queues, self.hasten)
         if shared:
-            look_every = min(settings.stage_every, settings.rescue_every)
-            lookout = Lookout(look_every, settings.lease, settings.queues, self.hasten)
             aside = SetAside()
             # Own services last of those that use the thread's connection: they close it.
             stager, rescuer = Stager(settings.stage_every, poke), Rescuer(judge, counts.add_lost)
@@ -49,18 +52,33 @@ class Upkeep:
             slow = slow_services(settings)
             self._threads = [
                 Maintenance(self._open_session, prompt, leading=[Mender(aside)], leads=lookout.leads),
-                Maintenance(self._open_session, [], leading=slow, leads=lookout.leads, name="upkeep"),
+                Maintenance(self._open_patient_session, [], leading=slow, leads=lookout.leads, name="upkeep"),
             ]
 
     def _open_session(self) -> Session:
         """Called in a thread of maintenance, whose services use Django's connection too."""
-        stand_alone(self._config)
+        stand_alone(self._config, self._config.patience)
+        return open_session(self._config)
+
+    def _open_patient_session(self) -> Session:
+        """The slow services read and remove by the thousand, however short the jobs' lease is."""
+        stand_alone(self._config, SLOW_PATIENCE)
         return open_session(self._config)
 
     def hasten(self, name: str, seconds: float = 0.0) -> None:
         """Give a service its next turn in so many seconds, or earlier. Safe from any thread; unknown names pass."""
         for thread in self._threads:
             thread.hasten(name, seconds)
+
+    @property
+    def died(self) -> bool:
+        """Has one of the threads ended although nobody asked it to?"""
+        return any(thread.died for thread in self._threads)
+
+    @property
+    def in_outage(self) -> bool:
+        """Did the jobs database not answer when this process asked last who leads?"""
+        return self._lookout.in_outage
 
     def start(self) -> None:
         for thread in self._threads:

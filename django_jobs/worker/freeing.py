@@ -91,7 +91,7 @@ class Freer:
         self._thread.join(timeout)
 
     def _serve(self) -> None:
-        stand_alone(self._config)
+        stand_alone(self._config, self._config.patience)
         while (dead := self._next()) is not None:
             self._clear_up(dead)
 

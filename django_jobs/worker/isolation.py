@@ -20,6 +20,7 @@ from django_jobs import clock
 from django_jobs.clock import DatabaseClock
 from django_jobs.exceptions import RunProcessDied
 from django_jobs.logs import get_logger
+from django_jobs.policy import MOST_IDLE
 from django_jobs.polling import wait_readable
 
 from .channel import Channel, Message
@@ -35,7 +36,6 @@ logger = get_logger("django_jobs.worker")
 TURN_SECONDS = 0.1
 START_SECONDS = 120.0
 END_SECONDS = 2.0
-MOST_IDLE = 4
 # What such handlers leak goes with their process.
 MOST_RUNS = 100
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db import transaction
 
@@ -10,18 +11,27 @@ from django_jobs.engines.protocol import MAINTENANCE, RENEW_BELOW
 from django_jobs.models import Leadership, Schedule
 
 
-def lead(alias: str, worker: str, lease: timedelta, now: datetime) -> timedelta | None:
-    """Take or renew the leadership. None: it is ours; else the time until it can be taken."""
+class Lead(NamedTuple):
+    """``free_in``: None if the leadership is ours, else the time until it can be taken. ``written``: it was taken or
+    renewed just now.
+    """
+
+    free_in: timedelta | None = None
+    written: bool = False
+
+
+def lead(alias: str, worker: str, lease: timedelta, now: datetime) -> Lead:
+    """Take or renew the leadership."""
     row = Leadership.objects.using(alias).filter(name=MAINTENANCE).first()
     if row is not None and row.expires_at > now:
         if row.holder != worker:
-            return row.expires_at - now
+            return Lead(free_in=row.expires_at - now)
         if row.expires_at - now >= lease * RENEW_BELOW:
-            return None
+            return Lead()
     return _take(alias, worker, lease, now)
 
 
-def _take(alias: str, worker: str, lease: timedelta, now: datetime) -> timedelta | None:
+def _take(alias: str, worker: str, lease: timedelta, now: datetime) -> Lead:
     leaderships = Leadership.objects.using(alias)
     with transaction.atomic(using=alias):
         row = leaderships.filter(name=MAINTENANCE).first()
@@ -29,11 +39,11 @@ def _take(alias: str, worker: str, lease: timedelta, now: datetime) -> timedelta
             row = Leadership(name=MAINTENANCE, holder="", token=0, expires_at=now)
         if row.holder != worker:
             if row.expires_at > now:
-                return row.expires_at - now
+                return Lead(free_in=row.expires_at - now)
             row.holder, row.token = worker, row.token + 1
         row.expires_at = now + lease
         row.save(using=alias)
-    return None
+    return Lead(written=True)
 
 
 def resign(alias: str, worker: str, now: datetime) -> bool:

@@ -50,7 +50,7 @@ class Connected:
         self.calling = True
         try:
             if self._connection is None:
-                self._connection = connect(self.config.alias, self.config.patience)
+                self._connection = self._connect()
                 self._begin(self._connection)
                 self.generation += 1
                 self._in_contact_since = self._answered_at = clock.monotonic()
@@ -62,6 +62,15 @@ class Connected:
             raise EngineUnavailable(f"{type(error).__name__}: {error}".strip()) from error
         finally:
             self.calling = False
+
+    def _connect(self) -> Connection:
+        """What a project's backend does first, such as to fetch a password, may fail in its own way."""
+        try:
+            return connect(self.config.alias, self.config.patience)
+        except psycopg.Error:
+            raise
+        except Exception as error:
+            raise EngineUnavailable(f"no connection could be made: {type(error).__name__}: {error}") from error
 
     def _note_contact(self) -> None:
         """A long silence, whoever kept it, is no contact: leases may have lapsed that nobody could renew."""
