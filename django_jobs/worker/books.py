@@ -22,8 +22,8 @@ SOON = timedelta(seconds=5)
 
 
 class Books:
-    """``ended``: how many runs that had started were closed here. ``due_in`` hears after how many seconds a job is due that this process
-    has put back.
+    """``ended``: how many runs that had started were closed here. ``due_in`` hears after how many seconds a job is due
+    that this process has put back.
     """
 
     def __init__(self, held: Held, counts: Counts, due_in: Callable[[float], None]) -> None:

@@ -70,7 +70,8 @@ def test_terminated_sessions_are_replaced_and_nothing_is_lost(noop, only_postgre
 def test_a_password_that_cannot_be_fetched_for_a_while_costs_no_run(only_postgresql, job, monkeypatch):
     """A backend may ask another service for it, whose errors are not the database's."""
     away, release, runs = threading.Event(), threading.Event(), []
-    parameters = type(connection).get_connection_params
+    wrapper = type(connections["default"])
+    parameters = wrapper.get_connection_params
 
     def fetch(self):
         if away.is_set():
@@ -82,7 +83,7 @@ def test_a_password_that_cannot_be_fetched_for_a_while_costs_no_run(only_postgre
         runs.append(run.attempt)
         assert release.wait(30)
 
-    monkeypatch.setattr(type(connection), "get_connection_params", fetch)
+    monkeypatch.setattr(wrapper, "get_connection_params", fetch)
     with running_worker() as worker:
         enqueued = long.enqueue()
         wait_for(lambda: runs)
