@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
@@ -48,6 +49,9 @@ class Renewer:
     def _serve(self) -> None:
         session = self._open_session()
         self._pulse.session = session
+        # A server that has no connection left when the first lease is to be renewed must not cost it.
+        with suppress(EngineUnavailable):
+            session.my_leases()
         wait = self._pause
         while not self._rested(wait):
             began = clock.monotonic()
