@@ -7,7 +7,6 @@ connect to nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -21,8 +20,9 @@ from django.db.models.functions import Now
 from .conf import SETTING, Settings, did_you_mean, get_settings
 from .engines import SUPPORTED
 from .exceptions import ConfigurationError, EnqueueError, UnknownQueue
-from .models import Job, Worker
+from .models import SEEN_WITHIN, Job, Worker
 from .operations.declared_schedules import declared_schedules
+from .policy import MOST_IDLE
 from .registry import registry
 
 TAG = "django_jobs"
@@ -247,7 +247,8 @@ def _server_faults(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
 
 # Of each worker process: the loop, the renewer, and maintenance, which uses Django's connection as well.
 SERVICE_CONNECTIONS = 4
-FLEET_SEEN = timedelta(minutes=1)
+# For a moment: the leader's slow services, and on each machine a supervisor that clears up after a death.
+LEADER_CONNECTIONS, SUPERVISOR_CONNECTIONS = 1, 2
 ALLOWED = """
 SELECT least(current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
                  - coalesce(current_setting('reserved_connections', true), '0')::int,
@@ -261,21 +262,29 @@ def _budget_faults(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
     with connection.cursor() as cursor:
         cursor.execute(ALLOWED)
         (allowed,) = cursor.fetchone()
-    slots = _slots_of_fleet(connection) or [get_settings().concurrency]
-    needed = sum(slots) + SERVICE_CONNECTIONS * len(slots)
+    slots, machines = _fleet(connection)
+    idle = sum(min(size, MOST_IDLE) for size in slots) if any(one.isolation for one in registry) else 0
+    others = LEADER_CONNECTIONS + SUPERVISOR_CONNECTIONS * machines + idle
+    needed = sum(slots) + SERVICE_CONNECTIONS * len(slots) + others
     if needed > allowed:
+        isolated = f", {idle} of idle processes of isolated handlers among them" if idle else ""
         yield Caution(
             f"The workers may open {needed} connections to {connection.alias!r}, and the server allows {allowed}, "
             f"those of the web processes included. Worker processes: {len(slots)}, each with a connection for each "
-            f"slot ({sum(slots)} in all) and {SERVICE_CONNECTIONS} more.",
+            f"slot ({sum(slots)} in all) and {SERVICE_CONNECTIONS} more; {others} others{isolated}.",
             hint="Run fewer processes or slots, or raise max_connections (or the limit of the database or the role).",
             id="django_jobs.W005",
         )
 
 
-def _slots_of_fleet(connection: BaseDatabaseWrapper) -> list[int]:
-    """Of each process that was seen within the last minute. None before the first ``migrate``."""
-    if Worker._meta.db_table not in connection.introspection.table_names():
-        return []
-    alive = Worker.objects.using(connection.alias).filter(stopped_at=None, last_seen_at__gt=Now() - FLEET_SEEN)
-    return [sum(group["slots"] for group in groups) for groups in alive.values_list("queues", flat=True)]
+def _fleet(connection: BaseDatabaseWrapper) -> tuple[list[int], int]:
+    """The slots of each process that was seen within the last minute, and on how many machines. As if there was one
+    where none is, as before the first ``migrate``.
+    """
+    found = []
+    if Worker._meta.db_table in connection.introspection.table_names():
+        alive = Worker.objects.using(connection.alias).filter(stopped_at=None, last_seen_at__gt=Now() - SEEN_WITHIN)
+        found = list(alive.values_list("host", "queues"))
+    if not found:
+        return [get_settings().concurrency], 1
+    return [sum(group["slots"] for group in groups) for _, groups in found], len({host for host, _ in found})

@@ -16,6 +16,8 @@ from .retry import RetryPolicy, retry_after
 
 OnLost = Literal["retry", "bury"]
 Isolation = Literal["process"]
+# Processes for isolated handlers that a worker keeps for the next run.
+MOST_IDLE = 4
 DelayFunction = Callable[[int, BaseException], timedelta]
 
 logger = get_logger("django_jobs")

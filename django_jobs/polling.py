@@ -6,9 +6,12 @@ import select
 from math import ceil
 
 
-def wait_readable(*filenos: int, timeout: float) -> set[int]:
-    """Those of ``filenos`` that are readable, as soon as there is one, or none after ``timeout`` seconds."""
+def wait_readable(*filenos: int, timeout: float | None) -> set[int]:
+    """Those of ``filenos`` that are readable, as soon as there is one; none after ``timeout`` seconds. None waits for
+    ever.
+    """
     poll = select.poll()
     for fileno in filenos:
         poll.register(fileno, select.POLLIN)
-    return {fileno for fileno, _ in poll.poll(ceil(max(timeout, 0.0) * 1000))}
+    milliseconds = None if timeout is None else ceil(max(timeout, 0.0) * 1000)
+    return {fileno for fileno, _ in poll.poll(milliseconds)}

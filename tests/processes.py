@@ -29,3 +29,8 @@ def _parent_if_running(folder: Path) -> int | None:
         return None
     state, parent, *_ = after_name.split()
     return None if state == "Z" else int(parent)
+
+
+def open_descriptors():
+    """How many this process has."""
+    return len(list((PROC / "self/fd").glob("*")))

@@ -222,33 +222,67 @@ def budget_warning():
     return found(databases=["default"]).get("django_jobs.W005")
 
 
-@on_postgresql
-@pytest.mark.django_db
-def test_workers_that_may_open_more_connections_than_the_server_allows_are_warned_of():
+def allowed_connections():
     with connection.cursor() as cursor:
         cursor.execute("SHOW max_connections")
-        allowed = int(cursor.fetchone()[0]) - 3
-    fleet_of(*[16] * (allowed // 20))
+        return int(cursor.fetchone()[0]) - 3
+
+
+def limit_role(connections):
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER ROLE CURRENT_USER CONNECTION LIMIT {connections}")
+
+
+@pytest.fixture
+def no_job_types(monkeypatch):
+    monkeypatch.setattr(checks, "registry", [])
+
+
+@on_postgresql
+@pytest.mark.django_db
+def test_workers_that_may_open_more_connections_than_the_server_allows_are_warned_of(no_job_types):
+    """Each its slots and four; one for the leader, and two for a supervisor on each machine."""
+    allowed = allowed_connections()
+    processes = (allowed - 3) // 20
+    fleet_of(*[16] * processes)
     fleet_of(500, stopped_at=timezone.now())
     fleet_of(500, last_seen_at=timezone.now() - timedelta(minutes=5))
     assert budget_warning() is None
     fleet_of(16)
     message = budget_warning()
-    processes = allowed // 20 + 1
-    assert f"may open {processes * 20} connections" in message.msg
+    assert f"may open {(processes + 1) * 20 + 3} connections" in message.msg
     assert f"allows {allowed}" in message.msg
-    assert f"Worker processes: {processes}" in message.msg
+    assert f"Worker processes: {processes + 1}" in message.msg
 
 
 @on_postgresql
 @pytest.mark.django_db
-def test_without_a_fleet_one_process_is_reckoned_with_and_the_limit_of_the_role_counts(django_jobs):
+def test_without_a_fleet_one_process_is_reckoned_with_and_the_limit_of_the_role_counts(django_jobs, no_job_types):
     django_jobs(CONCURRENCY=20)
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER ROLE CURRENT_USER CONNECTION LIMIT 24")
-        assert budget_warning() is None
-        cursor.execute("ALTER ROLE CURRENT_USER CONNECTION LIMIT 23")
-        assert "may open 24 connections" in budget_warning().msg
+    limit_role(27)
+    assert budget_warning() is None
+    limit_role(26)
+    assert "may open 27 connections" in budget_warning().msg
+
+
+@on_postgresql
+@pytest.mark.django_db
+def test_each_machine_may_have_a_supervisor(no_job_types):
+    limit_role(31)
+    fleet_of(10, 10)
+    assert budget_warning() is None
+    fleet_of(1, host="web-2")
+    assert "may open 38 connections" in budget_warning().msg
+
+
+@on_postgresql
+@pytest.mark.django_db
+def test_idle_processes_of_isolated_handlers_keep_connections_too():
+    limit_role(20)
+    fleet_of(10, 2)
+    message = budget_warning()
+    assert "may open 29 connections" in message.msg
+    assert "6 of idle processes of isolated handlers" in message.msg
 
 
 @on_postgresql

@@ -8,8 +8,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from django_jobs.conf import get_settings
-from django_jobs.models import Queue, Worker
-from django_jobs.operations.explain import SEEN_WITHIN
+from django_jobs.models import SEEN_WITHIN, Queue, Worker
 
 from .queue_figures import QueueFigures, queue_figures
 from .throughput import MINUTES, Throughput

@@ -9,8 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from django_jobs.models import Worker
-from django_jobs.operations.explain import SEEN_WITHIN
+from django_jobs.models import SEEN_WITHIN, Worker
 
 from .base import JobsAdmin
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import cache
 
 from django.db import connections
@@ -40,12 +41,14 @@ def open_session(config: EngineConfig) -> Session:
     return PortableSession(config)
 
 
-def stand_alone(config: EngineConfig) -> None:
-    """Give the calling thread a Django connection of its own for the jobs alias, which handlers cannot starve."""
+def stand_alone(config: EngineConfig, patience: timedelta) -> None:
+    """Give the calling thread a Django connection of its own for the jobs alias, which handlers cannot starve. It gives
+    up on a statement that is not answered within ``patience``.
+    """
     if _vendor(config.alias) == "postgresql":
         from .postgresql.connecting import stand_alone
 
-        stand_alone(config.alias, config.patience)
+        stand_alone(config.alias, patience)
 
 
 def _vendor(alias: str) -> str:

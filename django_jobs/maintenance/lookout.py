@@ -13,7 +13,7 @@ from datetime import timedelta
 from random import uniform
 
 from django_jobs import clock
-from django_jobs.engines.protocol import Look, Session
+from django_jobs.engines.protocol import EngineUnavailable, Look, Session
 from django_jobs.logs import get_logger
 
 from .stager import SHORTEST
@@ -27,7 +27,9 @@ Hasten = Callable[[str, float], None]
 
 
 class Lookout:
-    """``hasten`` gives a service of this process a turn. ``leads`` and ``is_covered`` may be asked from any thread."""
+    """``hasten`` gives a service of this process a turn. ``leads`` and ``is_covered`` may be asked from any thread.
+    ``in_outage``: the database did not answer the last look.
+    """
 
     name = "lookout"
 
@@ -39,6 +41,7 @@ class Lookout:
         self._hasten = hasten
         self._leads_until = 0.0
         self._covered = False
+        self.in_outage = False
         self.pause = every
 
     def leads(self) -> bool:
@@ -51,7 +54,7 @@ class Lookout:
     def run_once(self, session: Session) -> int:
         self.pause = self._every
         asked_at = clock.monotonic()
-        look = session.look(self._lease)
+        look = self._look(session)
         self._note(look, asked_at)
         if not look.leads:
             self.pause = look.free_in + self._lease * uniform(0, LONGEST_JITTER)
@@ -64,6 +67,15 @@ class Lookout:
         for queue in sorted(look.waiting):
             session.wake(queue)
         return 1
+
+    def _look(self, session: Session) -> Look:
+        try:
+            look = session.look(self._lease)
+        except EngineUnavailable:
+            self.in_outage = True
+            raise
+        self.in_outage = False
+        return look
 
     def _note(self, look: Look, asked_at: float) -> None:
         led = self._leads_until > 0.0

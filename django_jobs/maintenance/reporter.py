@@ -32,7 +32,6 @@ class Reporter:
         self._alias = alias
         self._running = running
         self._counts = counts
-        self._registered = False
         self._shown = -1
         self._shown_at = 0.0
 
@@ -56,17 +55,18 @@ class Reporter:
                 counts = self._write_counts()
         finally:
             connection.close()
-        self._registered = True
         self._shown_at = clock.monotonic()
         self._counts.note_written(counts)
         return len(counts)
 
     def _show_worker(self, **more: object) -> None:
-        if not self._registered:
-            Worker.objects.using(self._alias).bulk_create([self._row], ignore_conflicts=True)
-        mine = Worker.objects.using(self._alias).filter(pk=self._row.pk)
+        """A row that somebody has deleted is made again."""
+        workers = Worker.objects.using(self._alias)
         self._shown = self._running()
-        mine.update(running=self._shown, last_seen_at=Now(), **more)
+        shown = {"running": self._shown, "last_seen_at": Now(), **more}
+        if not workers.filter(pk=self._row.pk).update(**shown):
+            workers.bulk_create([self._row], ignore_conflicts=True)
+            workers.filter(pk=self._row.pk).update(**shown)
 
     def _write_counts(self) -> dict[Key, Count]:
         counts = self._counts.unwritten()

@@ -64,6 +64,11 @@ class Maintenance:
         self._stopped = False
         self._thread = threading.Thread(target=self._serve, name=f"django_jobs {name}", daemon=True)
 
+    @property
+    def died(self) -> bool:
+        """Has its thread ended although nobody asked it to?"""
+        return self._thread.ident is not None and not self._thread.is_alive() and not self._stopped
+
     def start(self) -> None:
         self._thread.start()
 
@@ -124,5 +129,6 @@ def _guarded(service: Service, act: Callable[[Session], object], session: Sessio
         act(session)
     except EngineUnavailable as error:
         logger.warning("The %s could not do its work, and will try again: %s", service.name, error)
-    except Exception:
+    except BaseException:
+        # Also SystemExit, as from a project's notifier: it would end this thread, and nobody would hear of it.
         logger.exception("The %s failed, and will try again.", service.name)

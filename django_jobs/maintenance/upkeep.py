@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from django_jobs.conf import Settings
 from django_jobs.engines import open_session, stand_alone
@@ -25,6 +26,8 @@ from .service import Maintenance, Service
 from .services import notifying, slow_services
 from .stager import Stager
 
+SLOW_PATIENCE = timedelta(minutes=10)
+
 
 class Upkeep:
     """``own``: services about this process alone. ``shared``: take part in what keeps the tables going."""
@@ -42,9 +45,9 @@ class Upkeep:
     ) -> None:
         self._config = replace(config, build=build_fingerprint())
         self._threads = [Maintenance(self._open_session, [*own, Absence(settings.database)])]
+        look_every = min(settings.stage_every, settings.rescue_every)
+        self._lookout = lookout = Lookout(look_every, settings.lease, settings.queues, self.hasten)
         if shared:
-            look_every = min(settings.stage_every, settings.rescue_every)
-            lookout = Lookout(look_every, settings.lease, settings.queues, self.hasten)
             aside = SetAside()
             # Own services last of those that use the thread's connection: they close it.
             stager, rescuer = Stager(settings.stage_every, poke), Rescuer(judge, counts.add_lost)
@@ -53,19 +56,34 @@ class Upkeep:
             slow, telling = slow_services(settings, self.hasten), [notifying(settings)]
             self._threads = [
                 Maintenance(self._open_session, prompt),
-                Maintenance(self._open_session, [], leading=slow, leads=lookout.leads, name="upkeep"),
-                Maintenance(self._open_session, [], leading=telling, leads=lookout.leads, name="notifying"),
+                Maintenance(self._open_patient_session, [], leading=slow, leads=lookout.leads, name="upkeep"),
+                Maintenance(self._open_patient_session, [], leading=telling, leads=lookout.leads, name="notifying"),
             ]
 
     def _open_session(self) -> Session:
         """Called in a thread of maintenance, whose services use Django's connection too."""
-        stand_alone(self._config)
+        stand_alone(self._config, self._config.patience)
+        return open_session(self._config)
+
+    def _open_patient_session(self) -> Session:
+        """The slow services read and remove by the thousand, however short the jobs' lease is."""
+        stand_alone(self._config, SLOW_PATIENCE)
         return open_session(self._config)
 
     def hasten(self, name: str, seconds: float = 0.0) -> None:
         """Give a service its next turn in so many seconds, or earlier. Safe from any thread; unknown names pass."""
         for thread in self._threads:
             thread.hasten(name, seconds)
+
+    @property
+    def died(self) -> bool:
+        """Has one of the threads ended although nobody asked it to?"""
+        return any(thread.died for thread in self._threads)
+
+    @property
+    def in_outage(self) -> bool:
+        """Did the jobs database not answer when this process asked last who leads?"""
+        return self._lookout.in_outage
 
     def start(self) -> None:
         for thread in self._threads:

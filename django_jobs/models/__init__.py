@@ -17,9 +17,10 @@ from .queue import Queue
 from .schedule import CatchUp, Overlap, Schedule, SetBy
 from .schedule_slot import ScheduleSlot, SlotOutcome
 from .type_record import TypeRecord
-from .worker import Worker
+from .worker import SEEN_WITHIN, Worker
 
 __all__ = [
+    "SEEN_WITHIN",
     "Alert",
     "AlertState",
     "AuditEntry",

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import models
 from django.db.models.functions import Now
+
+# A process that has nothing new to tell shows itself every 30 to 40 seconds.
+SEEN_WITHIN = timedelta(minutes=1)
 
 
 class Worker(models.Model):

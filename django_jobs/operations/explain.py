@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -14,12 +14,11 @@ from django.db.models.functions import Now
 
 from django_jobs.conf import get_settings
 from django_jobs.exceptions import InvalidPayload
-from django_jobs.models import Job, JobStatus, Queue, Worker
+from django_jobs.models import SEEN_WITHIN, Job, JobStatus, Queue, Worker
 from django_jobs.registry import registry
 
 from .lookup import JobInfo, get_job, job_uuid
 
-SEEN_WITHIN = timedelta(minutes=1)
 MOST_COUNTED = 1000
 MOST_WORKERS = 1000
 

@@ -9,10 +9,7 @@ from django.db.models import Count, DurationField, F, Max, Q
 from django.db.models.functions import Now
 
 from django_jobs.conf import get_settings
-from django_jobs.models import Job, JobStatus, Queue, Worker
-
-# Workers show themselves every 10 seconds.
-SEEN_WITHIN = timedelta(seconds=30)
+from django_jobs.models import SEEN_WITHIN, Job, JobStatus, Queue, Worker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

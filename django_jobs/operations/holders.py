@@ -9,9 +9,7 @@ from django.db.models import Count, DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 
 from django_jobs.conf import get_settings
-from django_jobs.models import Job, JobStatus, Worker
-
-from .health import SEEN_WITHIN
+from django_jobs.models import SEEN_WITHIN, Job, JobStatus, Worker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,8 @@ SOON = timedelta(seconds=5)
 
 
 class Books:
-    """``ended``: how many runs were closed here. ``due_in`` hears after how many seconds a job is due that this process
-    has put back.
+    """``ended``: how many runs that had started were closed here. ``due_in`` hears after how many seconds a job is due
+    that this process has put back.
     """
 
     def __init__(self, held: Held, counts: Counts, due_in: Callable[[float], None]) -> None:
@@ -59,7 +59,7 @@ class Books:
         self._counts.add(run.job.queue, run.job.type, "stale", run.duration_ms)
 
     def _record(self, run: Run, outcome: Outcome | Settled, status: str) -> None:
-        self.ended += 1
+        self.ended += run.started > 0
         self._counts.add(run.job.queue, run.job.type, status, outcome.duration_ms)
         log_run(run, outcome, status)
 

@@ -19,20 +19,23 @@ Message = dict[str, Any]
 
 
 class Channel:
-    """One end. ``open`` is False once the other side is gone. One thread sends at a time, one receives."""
+    """One end. ``open`` is False once the other side is gone. One thread sends at a time, one receives.
 
-    def __init__(self, end: socket.socket) -> None:
+    ``patience``: seconds that a message may wait for the other side to read. None: for ever.
+    """
+
+    def __init__(self, end: socket.socket, patience: float | None = SEND_SECONDS) -> None:
         self._socket = end
-        self._socket.settimeout(SEND_SECONDS)
+        self._socket.settimeout(patience)
         self._unread = b""
         self.open = True
 
     @classmethod
-    def inherited(cls, fileno: int) -> Channel:
+    def inherited(cls, fileno: int, patience: float | None = SEND_SECONDS) -> Channel:
         """The end that this process was started with. What it starts itself does not inherit it."""
         end = socket.socket(fileno=fileno)
         end.set_inheritable(False)
-        return cls(end)
+        return cls(end, patience)
 
     @classmethod
     def pair(cls) -> tuple[Channel, socket.socket]:
@@ -53,10 +56,8 @@ class Channel:
 
     def receive(self, timeout: float | None) -> list[Message]:
         """What has arrived, after waiting for something up to ``timeout`` seconds. None waits for ever."""
-        if timeout is not None and not wait_readable(self.fileno(), timeout=timeout):
+        if not wait_readable(self.fileno(), timeout=timeout):
             return []
-        if timeout is None:
-            self._socket.settimeout(None)
         try:
             piece = self._socket.recv(PIECE)
         except OSError:

@@ -20,11 +20,23 @@ class Child:
     """``worker`` is empty until it has introduced itself: from then on it may hold leases."""
 
     def __init__(self, options: Sequence[str]) -> None:
-        self._channel, theirs = Channel.pair()
         memory = shared_memory()
-        with theirs:
-            inherited = (theirs.fileno(), memory)
-            self._popen = subprocess.Popen(  # noqa: S603
+        try:
+            self.ledger = Ledger(os.dup(memory))
+            self._channel, theirs = Channel.pair()
+            with theirs:
+                self._popen = self._spawned(options, theirs.fileno(), memory)
+        finally:
+            os.close(memory)
+        self.born_at = clock.monotonic()
+        self.worker = ""
+        self.state: dict[str, Any] = {}
+        self.silent_for = 0.0
+        self._killed_because = ""
+
+    def _spawned(self, options: Sequence[str], *inherited: int) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(  # noqa: S603
                 command_line(*options, "--supervised", ",".join(map(str, (*inherited, clock.milliseconds())))),
                 env=environment(),
                 pass_fds=inherited,
@@ -32,12 +44,9 @@ class Child:
                 # What a terminal sends to its foreground group is the supervisor's to forward.
                 start_new_session=True,
             )
-        self.ledger = Ledger(memory)
-        self.born_at = clock.monotonic()
-        self.worker = ""
-        self.state: dict[str, Any] = {}
-        self.silent_for = 0.0
-        self._killed_because = ""
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def pid(self) -> int:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from django.db import Error, connections
+from django.db import connections
 from django.db.models.functions import Now
 
 from django_jobs import clock
-from django_jobs.engines.protocol import MAX_RESCUED, EngineUnavailable, ExpiredLease, Judge, Session
+from django_jobs.engines import open_session, stand_alone
+from django_jobs.engines.protocol import MAX_RESCUED, EngineConfig, ExpiredLease, Judge, Session
 from django_jobs.logs import get_logger
 from django_jobs.models import Worker
 from django_jobs.outcomes import Outcome, Rescheduled
@@ -66,9 +67,8 @@ class Dead:
 class Freer:
     """Clears up in a thread of its own, so that a database that does not answer holds up nobody."""
 
-    def __init__(self, open_session: Callable[[], Session], alias: str, give_up: timedelta) -> None:
-        self._open_session = open_session
-        self._alias = alias
+    def __init__(self, config: EngineConfig, give_up: timedelta) -> None:
+        self._config = config
         self._give_up = give_up.total_seconds()
         self._dead: list[Dead] = []
         self._changed = threading.Condition()
@@ -91,6 +91,7 @@ class Freer:
         self._thread.join(timeout)
 
     def _serve(self) -> None:
+        stand_alone(self._config, self._config.patience)
         while (dead := self._next()) is not None:
             self._clear_up(dead)
 
@@ -106,11 +107,11 @@ class Freer:
                 self._changed.wait(None if first is None else first.due - clock.monotonic())
 
     def _clear_up(self, dead: Dead) -> None:
-        session = self._open_session()
+        session = open_session(self._config)
         try:
             outcomes = free_leases(session, dead.worker, judge_of_dead(dead.cause, dead.started))
             self._note_end(dead.worker)
-        except (EngineUnavailable, Error) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next death is to be dealt with
             self._put_off(dead, error)
             return
         finally:
@@ -129,7 +130,7 @@ class Freer:
             self._again(dead, dead.passes.popleft())
 
     def _put_off(self, dead: Dead, error: Exception) -> None:
-        logger.warning("The jobs of %s could not be freed, and will be rescued if that goes on: %s", dead.worker, error)
+        logger.warning("The jobs of %s could not be freed, and will be rescued if that goes on: %r", dead.worker, error)
         if not self._closing and clock.monotonic() - dead.since < self._give_up:
             self._again(dead, RETRY_SECONDS)
 
@@ -139,4 +140,4 @@ class Freer:
             self._dead.append(dead)
 
     def _note_end(self, worker: str) -> None:
-        Worker.objects.using(self._alias).filter(pk=worker, stopped_at=None).update(stopped_at=Now())
+        Worker.objects.using(self._config.alias).filter(pk=worker, stopped_at=None).update(stopped_at=Now())

@@ -20,6 +20,7 @@ from django_jobs import clock
 from django_jobs.clock import DatabaseClock
 from django_jobs.exceptions import RunProcessDied
 from django_jobs.logs import get_logger
+from django_jobs.policy import MOST_IDLE
 from django_jobs.polling import wait_readable
 
 from .channel import Channel, Message
@@ -35,7 +36,6 @@ logger = get_logger("django_jobs.worker")
 TURN_SECONDS = 0.1
 START_SECONDS = 120.0
 END_SECONDS = 2.0
-MOST_IDLE = 4
 # What such handlers leak goes with their process.
 MOST_RUNS = 100
 
@@ -46,18 +46,16 @@ class RunProcess:
     def __init__(self) -> None:
         self.runs = 0
         self._channel, theirs = Channel.pair()
-        with theirs:
-            self._popen = subprocess.Popen(  # noqa: S603
-                command_line("--isolated", str(theirs.fileno())),
-                env=environment(),
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                # A group of its own: what the handler has started is killed with it.
-                start_new_session=True,
-            )
+        try:
+            with theirs:
+                self._popen = _spawned(theirs.fileno())
+        except BaseException:
+            self._channel.close()
+            raise
 
-    def send(self, **message: Any) -> None:
-        self._channel.send(**message)
+    def send(self, **message: Any) -> bool:
+        """False if the process is gone or does not read; part of the message may have gone over."""
+        return self._channel.send(**message)
 
     def receive(self) -> list[Message]:
         return self._channel.receive(TURN_SECONDS)
@@ -93,6 +91,17 @@ class RunProcess:
         with suppress(subprocess.TimeoutExpired):
             self._popen.wait(END_SECONDS)
         self.kill()
+
+
+def _spawned(inherited: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603
+        command_line("--isolated", str(inherited)),
+        env=environment(),
+        pass_fds=(inherited,),
+        stdin=subprocess.DEVNULL,
+        # A group of its own: what the handler has started is killed with it.
+        start_new_session=True,
+    )
 
 
 class Isolation:
@@ -147,7 +156,9 @@ class Isolation:
     def _run_in(self, process: RunProcess, run: Run) -> Ended:
         run.start()
         ahead = (self._clock.now() - clock.now()).total_seconds()
-        process.send(job=encode_job(run.job), databases=_databases(), clock_ahead=ahead)
+        sent = process.send(job=encode_job(run.job), databases=_databases(), clock_ahead=ahead)
+        if not sent and process.alive:
+            raise RunProcessDied("The process for the handler stood still and did not take the job.")
         told: tuple[bool, bool] = (False, False)
         while True:
             alive = process.alive

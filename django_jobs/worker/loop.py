@@ -254,6 +254,7 @@ class Loop:
             wait = min(wait, SHORT_POLL)
         if len(self.held):
             wait = min(wait, LOOK_SECONDS)
+        self.pulse.beat(wait)
         if self._backoff.active:
             self.poke.wait(None, wait)
         elif not self._notified():

@@ -6,22 +6,15 @@ embedded in a test. Under a supervisor its orders count instead.
 
 from __future__ import annotations
 
-import os
-import platform
-import socket
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 
-import django
-
-from django_jobs import __version__
 from django_jobs.conf import get_settings
 from django_jobs.engines import open_session
 from django_jobs.engines.protocol import EngineConfig
-from django_jobs.ids import uuid7
 from django_jobs.logs import get_logger
 from django_jobs.maintenance.counts import Counts
 from django_jobs.maintenance.reporter import Reporter
@@ -40,6 +33,7 @@ from .overruns import Overruns
 from .poke import Poke
 from .pulse import Pulse, Watchdog
 from .recycling import Recycling
+from .registration import new_worker_id, worker_row
 from .renewer import Renewer
 from .signals import stop_on_signals
 from .slots import Slots
@@ -81,7 +75,7 @@ class WorkerProcess:
         settings = get_settings()
         self.options = options
         self.settings = settings
-        self.id = f"{socket.gethostname()[:40]}-{os.getpid()}-{uuid7().hex[-12:]}"
+        self.id = new_worker_id()
         self.held = Held(options.ledger)
         self.counts = Counts()
         self._poke = Poke()
@@ -90,8 +84,8 @@ class WorkerProcess:
         self._session = open_session(self._engine_config())
         missable = max(settings.lease / 3, SHORTEST_STANDSTILL)
         self.pulses = {
-            "loop": Pulse(settings.poll_every + missable, self._session),
-            "renewer": Pulse(settings.renewal_pause + missable),
+            "loop": Pulse(missable, self._session),
+            "renewer": Pulse(missable),
         }
         self._isolation = Isolation(self._session.clock)
         self._upkeep = self._maintenance()
@@ -178,16 +172,18 @@ class WorkerProcess:
         pulses = self.pulses.values()
         return Vitals(
             worker=self.id,
-            live=not any(pulse.stopped for pulse in pulses),
+            live=not (any(pulse.stopped for pulse in pulses) or self._upkeep.died),
             ready=not (self.loop.in_outage or any(pulse.slow for pulse in pulses)),
             running=len(self.held),
         )
 
     def _tell(self) -> None:
         """Called by the watchdog, each turn in which nothing stands still."""
-        notify_systemd("WATCHDOG=1")
+        vitals = self.vitals()
+        if vitals.live:
+            notify_systemd("WATCHDOG=1")
         if self.options.supervised is not None:
-            self.options.supervised.tell(**self.vitals().as_dict(), retiring=self.loop.retiring)
+            self.options.supervised.tell(**vitals.as_dict(), retiring=self.loop.retiring)
 
     def describe(self) -> str:
         """One line about who this is and what it serves."""
@@ -206,13 +202,4 @@ class WorkerProcess:
         )
 
     def _row(self) -> Worker:
-        return Worker(
-            id=self.id,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            queues=[{"queues": list(group.queues), "slots": group.size} for group in self._groups],
-            version=__version__,
-            django_version=django.get_version(),
-            python_version=platform.python_version(),
-            release=self.settings.release,
-        )
+        return worker_row(self.id, [{"queues": list(group.queues), "slots": group.size} for group in self._groups])

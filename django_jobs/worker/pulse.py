@@ -26,15 +26,18 @@ SLOW_TURNS = 5
 
 
 class Pulse:
-    """Of one thread: it beats, and the watchdog feels. ``patience``: the longest pause that is in order."""
+    """Of one thread: it beats, and the watchdog feels. ``patience``: the longest silence that is in order."""
 
     def __init__(self, patience: timedelta, session: Session | None = None) -> None:
         self.session = session
         self.missed = 0
-        self._most = max(int(patience.total_seconds() / TURN_SECONDS), 1)
+        self._patience = patience.total_seconds()
+        self._rest = 0.0
         self._beats = self._felt = 0
 
-    def beat(self) -> None:
+    def beat(self, rest: float = 0.0) -> None:
+        """``rest``: the seconds that the thread is about to wait for an event, which are no silence."""
+        self._rest = rest
         self._beats += 1
 
     def feel(self) -> None:
@@ -53,7 +56,8 @@ class Pulse:
 
     @property
     def stopped(self) -> bool:
-        return self.missed > self._most and not self.waits_for_database
+        most = max(int((self._patience + self._rest) / TURN_SECONDS), 1)
+        return self.missed > most and not self.waits_for_database
 
 
 class Watchdog:
@@ -89,6 +93,13 @@ class Watchdog:
             self._each_turn()
         except Exception:
             logger.exception("The state of this process could not be told.")
+
+
+def end_process_in(seconds: float, code: int) -> None:
+    """The interpreter may end in its own way until then; it would wait for ever for a thread that a handler left."""
+    timer = threading.Timer(seconds, end_process, [code])
+    timer.daemon = True
+    timer.start()
 
 
 def end_process(code: int) -> None:

@@ -15,13 +15,18 @@ COMMAND = "runjobworker"
 NOT_INHERITED = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")
 
 
+def is_this_process() -> bool:
+    """Was this process started to run that command? Not where somebody else calls it, as a test does."""
+    return sys.argv[1:2] == [COMMAND]
+
+
 def command_line(*options: str) -> list[str]:
     """``runjobworker`` with these options, by the same program as this process where that was the command.
 
     So a ``manage.py`` that prepares something does it in the children as well. Elsewhere, as in a test run, by
     ``python -m django``.
     """
-    if sys.argv[1:2] == [COMMAND]:
+    if is_this_process():
         line = get_child_arguments()
         program = line[: len(line) - len(sys.argv) + 1]
     else:
@@ -31,7 +36,7 @@ def command_line(*options: str) -> list[str]:
 
 def environment() -> Mapping[str, str]:
     inherited = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
-    if sys.argv[1:2] == [COMMAND]:
+    if is_this_process():
         return inherited
     if ENVIRONMENT_VARIABLE not in inherited:
         raise RuntimeError(f"A child process needs {ENVIRONMENT_VARIABLE}, to find the settings of this one.")

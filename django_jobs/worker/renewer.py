@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
@@ -48,13 +49,22 @@ class Renewer:
     def _serve(self) -> None:
         session = self._open_session()
         self._pulse.session = session
+        # A server that has no connection left when the first lease is to be renewed must not cost it.
+        with suppress(EngineUnavailable):
+            session.my_leases()
         wait = self._pause
-        while not self._stop.wait(wait):
-            self._pulse.beat()
+        while not self._rested(wait):
             began = clock.monotonic()
             pause = self._pause if self._tried(session) else self._retry_pause
             wait = max(began + pause - clock.monotonic(), 0.0)
         session.close()
+
+    def _rested(self, seconds: float) -> bool:
+        """True: this is the end."""
+        self._pulse.beat(seconds)
+        ended = self._stop.wait(seconds)
+        self._pulse.beat()
+        return ended
 
     def _tried(self, session: Session) -> bool:
         """False: come back soon, also for leases whose rows somebody else has locked."""

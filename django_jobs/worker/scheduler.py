@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import threading
 
-from django_jobs import __version__
 from django_jobs.conf import get_settings
 from django_jobs.engines.protocol import EngineConfig
-from django_jobs.ids import uuid7
 from django_jobs.logs import get_logger
 from django_jobs.maintenance.counts import Counts
 from django_jobs.maintenance.reporter import Reporter
 from django_jobs.maintenance.upkeep import Upkeep
-from django_jobs.models import Worker
 
 from .endings import lost
+from .pulse import Watchdog
+from .registration import new_worker_id, worker_row
 from .signals import stop_on_signals
+from .systemd import notify_systemd
+from .vitals import Vitals
 
 logger = get_logger("django_jobs.worker")
 
@@ -29,23 +28,36 @@ class SchedulerProcess:
 
     def __init__(self) -> None:
         self.settings = get_settings()
-        self.id = f"{socket.gethostname()[:40]}-{os.getpid()}-{uuid7().hex[-12:]}"
+        self.id = new_worker_id()
         self._stopped = threading.Event()
+        self._upkeep = self._maintenance()
 
     def stop(self) -> None:
         """Ask to end: the service that is at work finishes its turn."""
         self._stopped.set()
 
     def run(self) -> None:
-        config = EngineConfig(alias=self.settings.database, worker=self.id, lease=self.settings.lease)
-        counts = Counts()
-        reporter = Reporter(self._row(), self.settings.database, lambda: 0, counts)
-        upkeep = Upkeep(self.settings, config, own=[reporter], judge=lost, counts=counts, poke=lambda: None)
+        watchdog = Watchdog({}, self._tell)
         with stop_on_signals(self.stop):
             logger.info("Scheduler %s.", self.id)
-            upkeep.start()
+            self._upkeep.start()
+            watchdog.start()
+            notify_systemd("READY=1")
             self._stopped.wait()
-            upkeep.stop(PATIENCE_SECONDS)
+            notify_systemd("STOPPING=1")
+            watchdog.stop(PATIENCE_SECONDS)
+            self._upkeep.stop(PATIENCE_SECONDS)
 
-    def _row(self) -> Worker:
-        return Worker(id=self.id, host=socket.gethostname(), pid=os.getpid(), queues=[], version=__version__)
+    def vitals(self) -> Vitals:
+        """How this process is. Asked by other threads."""
+        return Vitals(worker=self.id, live=not self._upkeep.died, ready=not self._upkeep.in_outage, running=0)
+
+    def _tell(self) -> None:
+        if not self._upkeep.died:
+            notify_systemd("WATCHDOG=1")
+
+    def _maintenance(self) -> Upkeep:
+        config = EngineConfig(alias=self.settings.database, worker=self.id, lease=self.settings.lease)
+        counts = Counts()
+        reporter = Reporter(worker_row(self.id, []), self.settings.database, lambda: 0, counts)
+        return Upkeep(self.settings, config, own=[reporter], judge=lost, counts=counts, poke=lambda: None)

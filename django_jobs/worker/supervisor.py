@@ -18,7 +18,6 @@ from types import FrameType
 
 from django_jobs import clock
 from django_jobs.conf import get_settings
-from django_jobs.engines import open_session
 from django_jobs.engines.protocol import EngineConfig
 from django_jobs.logs import get_logger
 
@@ -86,7 +85,7 @@ class Supervisor:
         self._silence = max(2 * settings.lease.total_seconds(), SHORTEST_SILENCE)
         self._turned_at = clock.monotonic()
         config = EngineConfig(alias=settings.database, worker=f"supervisor-{os.getpid()}", lease=settings.lease)
-        self._freer = Freer(lambda: open_session(config), settings.database, give_up=2 * settings.lease)
+        self._freer = Freer(config, give_up=2 * settings.lease)
 
     @property
     def _children(self) -> list[Child]:
@@ -218,7 +217,15 @@ class Supervisor:
     def _staff(self) -> None:
         for seat in self._seats:
             if seat.child is None and not seat.done and seat.due <= clock.monotonic():
-                seat.child = Child(self.options.child_options)
+                self._fill(seat)
+
+    def _fill(self, seat: Seat) -> None:
+        """No memory, no process and no descriptor are left for now: that may pass, and the other children go on."""
+        try:
+            seat.child = Child(self.options.child_options)
+        except OSError as error:
+            pause = seat.vacate(steady=False, longest=LAST_PAUSE)
+            logger.error("No process could be started, and it is tried again in %g s: %s", pause, error)
 
     def _finished(self) -> bool:
         return self._asked > 0 or all(seat.done for seat in self._seats)

@@ -53,6 +53,13 @@ async def hold_async(label: str, until: str):
         raise
 
 
+@job("wait_in_thread", max_attempts=5)
+async def wait_in_thread(label: str, seconds: int):
+    """Cancelled, it leaves a thread behind that nobody can stop."""
+    await Mark.objects.acreate(label=f"{label} started", pid=os.getpid())
+    await asyncio.to_thread(time.sleep, seconds)
+
+
 @job("hold_delicate", max_attempts=5, on_lost="bury")
 def hold_delicate(run: RunningJob, label: str, until: str):
     hold(run, label, until)

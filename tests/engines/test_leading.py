@@ -2,13 +2,17 @@
 
 from datetime import timedelta
 
+import pytest
 from django.db.models import F
 from django.utils import timezone
 
+from django_jobs.engines.postgresql import leading
+from django_jobs.engines.protocol import EngineUnavailable
 from django_jobs.models import BulkOperation, Leadership, Schedule
 from django_jobs.operations.dead_group_counts import fold_changes
 from tests.factories import DeadJobFactory, JobFactory, QueueFactory
 from tests.operations.support import on_postgresql
+from tests.waiting import wait_for
 
 from .support import in_threads, own_session
 
@@ -51,6 +55,28 @@ def test_a_leader_that_went_silent_is_followed_and_the_token_grows(open_session)
     assert second.look(LEASE).leads
     assert (leader().holder, leader().token) == ("b", token + 1)
     assert not first.look(LEASE).leads
+
+
+@on_postgresql
+def test_a_leader_that_stands_still_in_the_middle_of_its_look_does_not_keep_the_others_out(open_session):
+    """Frozen, or its machine is gone: the server would hold its locks for two hours."""
+    first, second = open_session("a", lease=LEASE), open_session("b", lease=LEASE)
+    first.look(LEASE)
+    let_the_leadership_lapse()
+    with first._available() as frozen:
+        frozen.execute("BEGIN")
+        assert leading._lead(frozen, "a", LEASE) is None
+        wait_for(lambda: leads(second), timeout=30, message="the locks to be let go")
+    with pytest.raises(EngineUnavailable):
+        first.look(LEASE)
+    assert not first.look(LEASE).leads
+
+
+def leads(session):
+    try:
+        return session.look(LEASE).leads
+    except EngineUnavailable:
+        return False
 
 
 def test_a_leader_renews_before_its_lease_ends_and_keeps_its_token(open_session):

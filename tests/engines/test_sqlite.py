@@ -181,6 +181,39 @@ def test_whoever_waited_for_the_lock_has_no_contact_yet(open_session, monkeypatc
     assert len(rescuer.rescue(retry_lost)) == 1
 
 
+def test_a_leader_that_only_reads_that_it_leads_has_no_contact(open_session, monkeypatch):
+    JobFactory(lapsed=True)
+    start = clock.monotonic()
+    leader = open_session("leader", lease=timedelta(seconds=3))
+    lease = timedelta(minutes=10)
+    assert leader.look(lease).leads
+    monkeypatch.setattr(clock, "monotonic", lambda: start + 60)
+    with write_lock_held():
+        with pytest.raises(EngineUnavailable):
+            leader.rescue(retry_lost)
+        assert leader.look(lease).leads
+    monkeypatch.setattr(clock, "monotonic", lambda: start + 62)
+    assert list(leader.rescue(retry_lost)) == []
+    monkeypatch.setattr(clock, "monotonic", lambda: start + 64)
+    assert len(leader.rescue(retry_lost)) == 1
+
+
+def test_a_wait_longer_than_the_grace_ends_the_contact(open_session, monkeypatch):
+    """It was granted in the end, but for so long nobody else could renew."""
+    JobFactory(lapsed=True)
+    start, times = clock.monotonic(), []
+    rescuer = open_session("rescuer", lease=timedelta(seconds=3))
+    monkeypatch.setattr(clock, "monotonic", lambda: start)
+    assert list(rescuer.rescue(lambda lease: None)) == []
+    times += [start + 0.5, start + 2, start + 2, start + 2]
+    monkeypatch.setattr(clock, "monotonic", lambda: times.pop(0))
+    assert list(rescuer.rescue(retry_lost)) == []
+    monkeypatch.setattr(clock, "monotonic", lambda: start + 2.9)
+    assert list(rescuer.rescue(retry_lost)) == []
+    monkeypatch.setattr(clock, "monotonic", lambda: start + 3.1)
+    assert len(rescuer.rescue(retry_lost)) == 1
+
+
 def test_enqueueing_and_completing_write_before_they_read(statements, connection, session):
     """In a deferred transaction a read would fix a snapshot, and a stale one fails instead of waiting."""
     JobFactory()

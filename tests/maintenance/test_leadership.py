@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from django_jobs.engines.protocol import Look
+from django_jobs.engines.protocol import EngineUnavailable, Look
 from django_jobs.maintenance.lookout import LONGEST_LEASE, Lookout
 from django_jobs.maintenance.service import Maintenance
 from django_jobs.maintenance.stager import SHORTEST
@@ -40,6 +40,20 @@ def hastened():
 @pytest.fixture
 def lookout(hastened):
     return Lookout(2 * SECOND, 60 * SECOND, ("default", "bulk"), lambda name, seconds: hastened.append(name))
+
+
+def refuse(lease):
+    raise EngineUnavailable("gone")
+
+
+def test_a_look_that_is_not_answered_is_an_outage_until_the_next_one_is(lookout):
+    session = LookingSession(Look(leads=True))
+    session.look = refuse
+    with pytest.raises(EngineUnavailable):
+        lookout.run_once(session)
+    assert lookout.in_outage
+    lookout.run_once(LookingSession(Look(leads=False, free_in=SECOND)))
+    assert not lookout.in_outage
 
 
 @pytest.mark.parametrize(

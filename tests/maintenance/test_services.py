@@ -6,12 +6,14 @@ from datetime import timedelta
 import pytest
 from django.db import OperationalError
 
-from django_jobs.engines.protocol import EngineUnavailable, Staging
+from django_jobs.conf import get_settings
+from django_jobs.engines.protocol import SHORTEST_PATIENCE, EngineConfig, EngineUnavailable, Staging
 from django_jobs.maintenance.counts import Counts
 from django_jobs.maintenance.partitioner import Partitioner
 from django_jobs.maintenance.reporter import Reporter
 from django_jobs.maintenance.service import Maintenance
 from django_jobs.maintenance.stager import SHORTEST, Stager
+from django_jobs.maintenance.upkeep import SLOW_PATIENCE, Upkeep
 from django_jobs.models import JobCount, Worker
 from tests.waiting import wait_for
 
@@ -53,7 +55,9 @@ class StubService:
             raise self.error
 
 
-@pytest.mark.parametrize("error", [RuntimeError("bug"), EngineUnavailable("gone"), OperationalError("gone")], ids=repr)
+@pytest.mark.parametrize(
+    "error", [RuntimeError("bug"), SystemExit(3), EngineUnavailable("gone"), OperationalError("gone")], ids=repr
+)
 def test_a_service_that_fails_is_logged_and_the_others_go_on(error, caplog):
     broken, fine = StubService("broken one", error), StubService("fine one")
     session = StubSession()
@@ -64,6 +68,34 @@ def test_a_service_that_fails_is_logged_and_the_others_go_on(error, caplog):
     assert "broken one" in caplog.text
     assert "fine one" not in caplog.text
     assert (broken.closed, fine.closed, session.closed) == (1, 1, True)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_ended_without_being_asked_has_died_and_one_that_was_asked_has_not():
+    def refuse():
+        raise RuntimeError("no session")
+
+    broken, fine = Maintenance(refuse, []), Maintenance(StubSession, [])
+    assert not broken.died
+    for maintenance in (broken, fine):
+        maintenance.start()
+    wait_for(lambda: broken.died)
+    assert not fine.died
+    fine.stop()
+    assert not fine.died
+
+
+@pytest.mark.django_db(transaction=True)
+def test_slow_services_have_time_that_prompt_ones_do_not(monkeypatch):
+    """However short the lease is: a day's history is not read in a quarter of a second."""
+    given = []
+    monkeypatch.setattr("django_jobs.maintenance.upkeep.stand_alone", lambda config, patience: given.append(patience))
+    config = EngineConfig(alias="default", worker="a", lease=timedelta(seconds=1))
+    upkeep = Upkeep(get_settings(), config, own=[], judge=None, counts=Counts(), poke=lambda: None)
+    upkeep.start()
+    wait_for(lambda: len(given) == 2)
+    upkeep.stop()
+    assert sorted(given) == [SHORTEST_PATIENCE, SLOW_PATIENCE]
 
 
 def test_stopping_does_not_wait_for_a_service_that_hangs():
@@ -153,9 +185,15 @@ def test_counts_that_grow_are_written_over(reporter, counts):
 
 def test_a_worker_that_is_registered_already_is_not_an_error(reporter):
     reporter.run_once(None)
-    reporter._registered = False
+    Reporter(Worker.objects.get(), "default", lambda: 8, Counts()).run_once(None)
+    assert Worker.objects.get().running == 8
+
+
+def test_a_row_that_was_deleted_is_made_again(reporter):
     reporter.run_once(None)
-    assert Worker.objects.count() == 1
+    Worker.objects.all().delete()
+    reporter.close(None)
+    assert Worker.objects.get().stopped_at is not None
 
 
 def test_partitions_are_made_ahead_once(transactional_db):

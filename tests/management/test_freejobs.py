@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from django_jobs import get_job
+from django_jobs.maintenance.reporter import Reporter
 from django_jobs.models import Job
 from tests.factories import JobFactory, WorkerFactory
 
@@ -71,9 +72,17 @@ def test_a_dry_run_changes_nothing(gone):
 
 
 def test_a_worker_that_was_seen_a_moment_ago_is_refused_and_so_are_all_others_with_it(gone, lively):
-    with pytest.raises(CommandError, match=r"Seen in the last 30 seconds: web-2-815.*--force"):
+    with pytest.raises(CommandError, match=r"Seen in the last minute: web-2-815.*--force"):
         free(gone.id, lively.id)
     assert statuses(gone) == statuses(lively) == {"processing"}
+
+
+def test_an_idle_looking_worker_is_refused_for_as_long_as_it_may_say_nothing(lively):
+    """A long run changes nothing that the process would have to report."""
+    lively.last_seen_at = timezone.now() - Reporter.rest - Reporter.pause
+    lively.save()
+    with pytest.raises(CommandError, match="--force"):
+        free(lively.id)
 
 
 def test_force_frees_it_all_the_same(lively):

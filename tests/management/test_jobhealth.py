@@ -10,6 +10,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from django_jobs import pause
+from django_jobs.maintenance.reporter import Reporter
 from django_jobs.management.commands import jobhealth
 from django_jobs.worker.probes import serving_probes
 from django_jobs.worker.vitals import Vitals
@@ -68,6 +69,11 @@ def test_lost_leases_and_silent_workers_are_told_apart_from_live_ones():
     WorkerFactory(last_seen_at=timezone.now(), stopped_at=timezone.now())
     report, code = ask()
     assert (report["lost_leases"], report["workers"], code) == (1, 0, 0)
+
+
+def test_a_worker_that_has_nothing_new_to_tell_is_a_live_one():
+    WorkerFactory(last_seen_at=timezone.now() - Reporter.rest - Reporter.pause)
+    assert ask()[0]["workers"] == 1
 
 
 def test_a_job_that_has_waited_for_too_long_is_a_failure():

@@ -68,9 +68,9 @@ class WorkerCommand:
         self.send(number)
 
     def wait_for_output(self, text):
-        wait_for(lambda: text in self.output, timeout=20, message=f"{text!r} in the output")
+        wait_for(lambda: text in self.output, timeout=60, message=f"{text!r} in the output")
 
-    def wait(self, timeout=20):
+    def wait(self, timeout=60):
         try:
             return self.popen.wait(timeout)
         except subprocess.TimeoutExpired:

@@ -69,14 +69,14 @@ def test_a_port_that_is_taken_is_refused_by_number():
 
 @pytest.mark.parametrize("stopper", [stop_loop, stop_renewer], ids=["loop", "renewer"])
 def test_a_process_whose_loop_or_renewer_stands_still_ends_itself(start_worker, stopper):
-    worker = start_worker(LEASE=3, POLL_EVERY=1, RENEW_EVERY=0.2)
+    worker = start_worker(LEASE=3, RENEW_EVERY=0.2)
     stopper.enqueue()
     assert worker.wait(40) == 71, worker.output
     assert "has stood still" in worker.output
 
 
 def test_a_supervisor_replaces_such_a_process(start_supervisor):
-    supervisor = start_supervisor(1, LEASE=3, POLL_EVERY=1, RENEW_EVERY=0.2)
+    supervisor = start_supervisor(1, LEASE=3, RENEW_EVERY=0.2)
     (first,) = supervisor.workers()
     stop_loop.using(max_attempts=1).enqueue()
     supervisor.wait_for_workers(1, besides=[first])

@@ -1,6 +1,7 @@
 """``runjobscheduler`` and ``syncschedules``: real processes, real signals."""
 
 import json
+import platform
 import random
 import signal
 import time
@@ -8,6 +9,7 @@ from collections import Counter
 from datetime import timedelta
 from io import StringIO
 
+import django
 import pytest
 from django.core.management import CommandError, call_command, get_commands, load_command_class
 
@@ -18,6 +20,7 @@ from django_jobs.operations.declared_schedules import DeclaredSchedules
 from django_jobs.operations.schedule_spec import make_spec
 from tests.app.jobs import mark, mark_atomic
 from tests.process.command import WorkerCommand
+from tests.process.test_probes import ask, port_of
 from tests.waiting import wait_for
 
 SECOND = timedelta(seconds=1)
@@ -27,8 +30,8 @@ SECOND = timedelta(seconds=1)
 def start_scheduler(tmp_path, committed_data):
     schedulers = []
 
-    def start_scheduler(wait=True, module="django"):
-        scheduler = WorkerCommand(tmp_path, command="runjobscheduler", module=module)
+    def start_scheduler(*arguments, wait=True, module="django"):
+        scheduler = WorkerCommand(tmp_path, *arguments, command="runjobscheduler", module=module)
         schedulers.append(scheduler)
         return scheduler.wait_until_ready() if wait else scheduler
 
@@ -51,7 +54,24 @@ def test_it_fires_without_running_jobs_until_a_signal(start_scheduler, number):
     assert set(Job.objects.values_list("status", "attempts")) == {("pending", 0)}
     worker = Worker.objects.get(pid=scheduler.pid)
     assert (worker.queues, worker.stopped_at is None) == ([], False)
+    assert (worker.django_version, worker.python_version) == (django.get_version(), platform.python_version())
     assert "Stop it with Ctrl-C" in scheduler.output
+
+
+def test_its_probes_tell_that_it_turns_over_and_reaches_the_database(start_scheduler):
+    scheduler = start_scheduler("--health-port", "0")
+    port = port_of(scheduler)
+    assert ask(port, "/live")[0] == 200
+    status, vitals = ask(port, "/ready")
+    assert (status, vitals["live"], vitals["running"]) == (200, True, 0)
+
+
+def test_a_port_that_is_taken_is_refused_without_a_traceback(start_scheduler):
+    port = port_of(start_scheduler("--health-port", "0"))
+    second = start_scheduler("--health-port", str(port), wait=False)
+    assert second.wait() == 1
+    assert "No probes can be served on port" in second.output
+    assert "Traceback" not in second.output
 
 
 def test_it_also_stages_delayed_jobs(start_scheduler):

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from django_jobs import get_job
 from django_jobs.models import Job, Worker
-from tests.app.jobs import hold, hold_async, mark, overrun, spin
+from tests.app.jobs import hold, hold_async, mark, overrun, spin, wait_in_thread
 from tests.app.models import Mark
 from tests.processes import children_of
 from tests.waiting import wait_for
@@ -56,6 +56,15 @@ def test_after_the_shutdown_timeout_running_jobs_are_handed_back_unharmed(start_
     start_worker("--drain", "--drain-horizon", "5", wait=False).wait()
     assert statuses(jobs) == ["succeeded"] * 4
     assert get_job(jobs[0].id).result == 1
+
+
+def test_a_thread_that_a_cancelled_handler_left_behind_does_not_keep_the_process(start_worker, wait_for_marks):
+    worker = start_worker("--shutdown-timeout", "0")
+    wait_in_thread.enqueue(label="a", seconds=600)
+    wait_for_marks("a started")
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0, worker.output
+    assert Job.objects.get().attempts == 0
 
 
 def test_a_shutdown_timeout_of_zero_hands_back_at_once(start_worker, gate, wait_for_marks):

@@ -1,15 +1,19 @@
 """``isolation="process"``: whatever the handler does to its process, the worker goes on with the right outcome."""
 
+import errno
 import os
+import signal
+import subprocess
 
 import pytest
 
 from django_jobs import cancel, get_job
 from django_jobs.exceptions import ConfigurationError
 from django_jobs.models import Job
+from django_jobs.worker.isolation import RunProcess
 from tests.app.jobs import hang, hold_isolated, mark_atomic_isolated, trick, trick_delicate
 from tests.app.models import Mark
-from tests.processes import children_of
+from tests.processes import children_of, open_descriptors
 from tests.waiting import wait_for
 
 from .embedded import drain, running_worker
@@ -94,6 +98,37 @@ def test_a_handler_that_never_ends_is_killed_at_its_time_out_and_leaves_no_zombi
         wait_for(lambda: not zombies(), message="no zombie to be left")
         assert worker.alive
         assert worker.process.loop.overruns.stuck == 0
+
+
+def test_fifty_processes_that_are_killed_leave_no_zombie_and_no_descriptor():
+    before = open_descriptors()
+    for process in [RunProcess() for _ in range(50)]:
+        process.kill()
+    assert not zombies()
+    assert open_descriptors() == before
+
+
+def test_a_process_that_cannot_be_spawned_leaves_no_descriptor(monkeypatch):
+    before = open_descriptors()
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    with pytest.raises(BlockingIOError):
+        RunProcess()
+    assert open_descriptors() == before
+
+
+def test_a_process_that_does_not_take_its_job_fails_the_run():
+    """It is ready, and then stands still; the job is longer than what a socket holds."""
+    with running_worker(concurrency=1):
+        warm = trick.enqueue(name="return")
+        wait_for(lambda: get_job(warm.id).status == "succeeded", timeout=60)
+        os.kill(get_job(warm.id).result["pid"], signal.SIGSTOP)
+        enqueued = trick_delicate.enqueue(name="y" * 250_000)
+        (error,) = wait_for(lambda: get_job(enqueued.id).errors, timeout=30, message="the run to fail")
+        assert "stood still and did not take the job" in error["message"]
+
+
+def refuse(*_, **__):
+    raise BlockingIOError(errno.EAGAIN, "no process left")
 
 
 def zombies():

@@ -6,14 +6,17 @@ import time
 from datetime import timedelta
 from itertools import pairwise
 
+import psycopg
 import pytest
 from django.utils import timezone
 
-from django_jobs import RunningJob, cancel, get_job
+from django_jobs import RunningJob, cancel, clock, get_job
 from django_jobs.engines import open_session
+from django_jobs.engines.postgresql import connected
 from django_jobs.engines.protocol import ClaimRequest, EngineConfig, EngineUnavailable
-from django_jobs.models import DeadJob, Job, JobCount, Worker
+from django_jobs.models import DeadJob, Job, JobCount, Leadership, Worker
 from tests.factories import JobFactory
+from tests.operations.support import on_postgresql
 from tests.waiting import wait_for
 from tests.worker.embedded import drain, running_worker
 
@@ -227,6 +230,34 @@ def test_a_renewal_that_fails_is_tried_again_before_the_lease_runs_out(job, runs
     with running_worker(), running_worker():
         wait_for(lambda: get_job(enqueued.id).status == "succeeded")
     assert len(failures) == 2
+    assert runs == [1]
+
+
+@on_postgresql
+def test_a_server_that_takes_no_more_connections_costs_no_lease(job, runs, configure, monkeypatch):
+    """Whoever has one already can renew; so everybody has, before it is needed."""
+    release = threading.Event()
+
+    @job("long")
+    def long(run: RunningJob):
+        runs.append(run.attempt)
+        assert release.wait(60)
+
+    def refuse(*_):
+        raise psycopg.OperationalError("sorry, too many clients already")
+
+    configure(LEASE=3)
+    with running_worker() as worker:
+        renewer = worker.process.pulses["renewer"]
+        wait_for(lambda: renewer.session is not None and renewer.session.generation == 1)
+        wait_for(Leadership.objects.exists)
+        monkeypatch.setattr(connected, "connect", refuse)
+        enqueued = long.enqueue()
+        wait_for(lambda: runs)
+        end = clock.monotonic() + 7
+        wait_for(lambda: clock.monotonic() > end, message="more than two leases to go by")
+        release.set()
+        wait_for(lambda: get_job(enqueued.id).status == "succeeded")
     assert runs == [1]
 
 

@@ -67,6 +67,37 @@ def test_terminated_sessions_are_replaced_and_nothing_is_lost(noop, only_postgre
     assert runs == [1]
 
 
+def test_a_password_that_cannot_be_fetched_for_a_while_costs_no_run(only_postgresql, job, monkeypatch):
+    """A backend may ask another service for it, whose errors are not the database's."""
+    away, release, runs = threading.Event(), threading.Event(), []
+    wrapper = type(connections["default"])
+    parameters = wrapper.get_connection_params
+
+    def fetch(self):
+        if away.is_set():
+            raise RuntimeError("no token")
+        return parameters(self)
+
+    @job("long")
+    def long(run: RunningJob):
+        runs.append(run.attempt)
+        assert release.wait(30)
+
+    monkeypatch.setattr(wrapper, "get_connection_params", fetch)
+    with running_worker() as worker:
+        enqueued = long.enqueue()
+        wait_for(lambda: runs)
+        away.set()
+        terminate_other_sessions()
+        wait_for(lambda: worker.process.loop.in_outage)
+        wait_for(lambda: worker.process.loop._backoff._pause > 0.2, message="a connection that could not be made")
+        away.clear()
+        release.set()
+        wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+        assert worker.alive
+    assert runs == [1]
+
+
 def test_repeated_terminations_under_load_lose_nothing_and_repeat_nothing(job, only_postgresql):
     @job("counts")
     def counts(n: int):

@@ -5,7 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from django_jobs.worker.overruns import LOOK_SECONDS
 from django_jobs.worker.pulse import EXIT_STANDSTILL, SLOW_TURNS, Pulse, Watchdog
+from tests.app.jobs import nap
+from tests.waiting import wait_for
 
 from .embedded import running_worker
 
@@ -64,6 +67,17 @@ def test_one_beat_is_a_new_beginning(pulse, watchdog):
         watchdog.turn()
 
 
+def test_who_says_that_it_rests_is_given_that_time_besides_and_no_more_after_the_next_beat(pulse, watchdog):
+    pulse.beat(rest=30)
+    for _ in range(1 + 30 + PATIENCE):
+        watchdog.turn()
+    pulse.beat()
+    for _ in range(1 + PATIENCE):
+        watchdog.turn()
+    with pytest.raises(Ended):
+        watchdog.turn()
+
+
 def test_waiting_for_the_database_is_no_standing_still_but_slow(pulse, session, watchdog):
     session.calling = True
     for _ in range(SLOW_TURNS - 1):
@@ -80,6 +94,23 @@ def test_a_state_that_cannot_be_told_ends_nothing(pulse):
         raise OSError("no space")
 
     Watchdog({"loop": pulse}, fail, end).turn()
+
+
+def test_a_sleeping_loop_says_for_how_long_and_a_busy_one_looks_around(configure, monkeypatch):
+    """So that neither is taken for one that stands still, nor the other way round, however rarely it polls."""
+    rests, beat = [], Pulse.beat
+
+    def recorded(self, rest=0.0):
+        rests.append((self, rest))
+        beat(self, rest)
+
+    monkeypatch.setattr(Pulse, "beat", recorded)
+    configure(POLL_EVERY=600, POLL_EVERY_UNPROVEN=600)
+    with running_worker(maintenance=False) as worker:
+        pulse = worker.process.pulses["loop"]
+        wait_for(lambda: (pulse, 600) in rests, message="a long sleep")
+        nap.enqueue(label="a", seconds=0.5)
+        wait_for(lambda: (pulse, LOOK_SECONDS) in rests, message="a short one beside a running job")
 
 
 def test_a_session_says_while_a_call_is_going_on():

@@ -1,13 +1,21 @@
 """A process that has done enough ends when its running jobs have, and loses none."""
 
 import logging
+from uuid import uuid4
 
 import pytest
 
 from django_jobs import get_job
+from django_jobs.engines.protocol import ClaimedJob, Tick
+from django_jobs.maintenance.counts import Counts
 from django_jobs.models import Job
 from django_jobs.worker import recycling
+from django_jobs.worker.books import Books
+from django_jobs.worker.endings import handed_back
+from django_jobs.worker.held import Held
 from django_jobs.worker.recycling import FEWEST_RUNS, Recycling, resident_megabytes
+from django_jobs.worker.running import Run
+from django_jobs.worker.slots import Slots
 from tests.waiting import wait_for
 
 from .embedded import running_worker
@@ -33,6 +41,19 @@ def test_so_many_jobs_are_enough():
     limits = Recycling(max_jobs=10)
     assert limits.reason(9) == ""
     assert "10 jobs have run here (--max-jobs 10)" in limits.reason(10)
+
+
+def test_jobs_that_only_waited_in_the_process_do_not_count():
+    held, slots = Held(), Slots(("default",), 1)
+    books = Books(held, Counts(), lambda seconds: None)
+    started, waited = (
+        Run(ClaimedJob(uuid4(), n, "noop", "{}", "default", 0, "", 1, 5, 0, "{}", False), None) for n in (1, 2)
+    )
+    started.start()
+    held.add(slots, [started, waited])
+    outcomes = [handed_back(run.job) for run in (started, waited)]
+    books.close(outcomes, Tick(written={outcome.job_id: None for outcome in outcomes}))
+    assert (books.ended, len(held)) == (1, 0)
 
 
 def test_memory_above_the_limit_is_enough_after_the_first_runs(memory):

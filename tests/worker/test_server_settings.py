@@ -43,6 +43,7 @@ def test_the_servers_limits_are_lifted_on_sessions_of_our_own():
         ).fetchall()
     limits = {name: value for name, value in rows if name in TIMEOUTS}
     assert limits.pop("lock_timeout") == "300", "a lock that is not to be had is no reason to wait"
+    assert int(limits.pop("idle_in_transaction_session_timeout")) == session.config.patience.total_seconds() * 1000
     assert set(limits.values()) == {"0"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db import transaction
 
@@ -10,18 +11,25 @@ from django_jobs.engines.protocol import MAINTENANCE, RENEW_BELOW, EngineConfig,
 from django_jobs.models import Leadership, Schedule
 
 
-def lead(config: EngineConfig, lease: timedelta, now: datetime) -> Look | None:
-    """Take or renew the leadership. None: it is ours; else the look of a follower."""
+class Lead(NamedTuple):
+    """``followed``: what a follower sees; None: the leadership is ours. ``written``: it was taken or renewed just now."""
+
+    followed: Look | None = None
+    written: bool = False
+
+
+def lead(config: EngineConfig, lease: timedelta, now: datetime) -> Lead:
+    """Take or renew the leadership."""
     row = Leadership.objects.using(config.alias).filter(name=MAINTENANCE).first()
     if row is not None and row.expires_at > now:
         if row.holder != config.worker:
             return _follow(row, config, now)
         if row.expires_at - now >= lease * RENEW_BELOW:
-            return None
+            return Lead()
     return _take(config, lease, now)
 
 
-def _take(config: EngineConfig, lease: timedelta, now: datetime) -> Look | None:
+def _take(config: EngineConfig, lease: timedelta, now: datetime) -> Lead:
     with transaction.atomic(using=config.alias):
         row = Leadership.objects.using(config.alias).filter(name=MAINTENANCE).first()
         if row is None:
@@ -32,11 +40,11 @@ def _take(config: EngineConfig, lease: timedelta, now: datetime) -> Look | None:
             row.holder, row.token = config.worker, row.token + 1
         row.build, row.expires_at = config.build, now + lease
         row.save(using=config.alias)
-    return None
+    return Lead(written=True)
 
 
-def _follow(row: Leadership, config: EngineConfig, now: datetime) -> Look:
-    return Look(leads=False, free_in=row.expires_at - now, same_build=row.build == config.build)
+def _follow(row: Leadership, config: EngineConfig, now: datetime) -> Lead:
+    return Lead(followed=Look(leads=False, free_in=row.expires_at - now, same_build=row.build == config.build))
 
 
 def resign(alias: str, worker: str, now: datetime) -> bool:

@@ -179,17 +179,20 @@ class PortableSession:
 
     def _was_writable(self, asked_at: float) -> bool:
         """Had everybody the grace to renew before we asked for the lock that we now have?"""
-        if self._writable_since is None:
+        grace = self.config.rescue_grace.total_seconds()
+        if self._writable_since is None or clock.monotonic() - asked_at > grace:
             self._writable_since = clock.monotonic()
-        return max(asked_at - self._writable_since, 0.0) >= self.config.rescue_grace.total_seconds()
+        return max(asked_at - self._writable_since, 0.0) >= grace
 
     def look(self, lease: timedelta) -> Look:
-        """To lead is to write each few seconds, which is contact too."""
+        """To lead is to write each few seconds, which is contact too. To see that we still lead is none."""
         with self._available():
             now, asked_at = clock.now(), clock.monotonic()
-            if followed := leading.lead(self.config, lease, now):
+            followed, written = leading.lead(self.config, lease, now)
+            if followed is not None:
                 return followed
-            self._was_writable(asked_at)
+            if written:
+                self._was_writable(asked_at)
             leased = Job.objects.using(self.config.alias).filter(status=JobStatus.PROCESSING)
             return Look(
                 leads=True,

@@ -42,13 +42,15 @@ LIMITS = [
     "statement_timeout",
     "transaction_timeout",
     "idle_session_timeout",
-    "idle_in_transaction_session_timeout",
 ]
 # Only where the session is ours: through a pooler the setting would stay with a connection that others use next.
 LIFT_LIMITS = """
 SELECT set_config(name, '0', false) FROM pg_settings
  WHERE pg_backend_pid() = %s AND name = ANY (%s) AND setting <> '0'
 """
+# A process that stands still, or whose machine is gone, in the middle of a transaction must not keep its locks: the
+# server would notice the dead peer after two hours, and until then nobody could lead, stage those jobs or rescue them.
+LIMIT_IDLE = "SELECT set_config('idle_in_transaction_session_timeout', %s, false) WHERE pg_backend_pid() = %s"
 
 Answer = TypeVar("Answer")
 
@@ -88,7 +90,13 @@ def connect(alias: str, patience: timedelta) -> OwnConnection:
     if role := wrapper.settings_dict["OPTIONS"].get("assume_role"):
         connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
     connection.execute(LIFT_LIMITS, [connection.info.backend_pid, LIMITS])
+    _limit_idle_transactions(connection)
     return connection
+
+
+def _limit_idle_transactions(connection: OwnConnection) -> None:
+    milliseconds = str(int(connection.patience * 1000))
+    connection.execute(LIMIT_IDLE, [milliseconds, connection.info.backend_pid])
 
 
 def stand_alone(alias: str, patience: timedelta) -> None:
@@ -107,6 +115,9 @@ def stand_alone(alias: str, patience: timedelta) -> None:
         connection = OwnConnection.connect(**parameters)
         connection.patience = patience.total_seconds()
         connection.isolation_level = wrapper.isolation_level
+        connection.autocommit = True
+        _limit_idle_transactions(connection)
+        connection.autocommit = False
         return connection
 
     wrapper.get_new_connection = get_new_connection

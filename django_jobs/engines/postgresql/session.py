@@ -7,8 +7,7 @@ EngineUnavailable and the next call connects anew if it must. The same connectio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -22,8 +21,6 @@ from django_jobs.engines.protocol import (
     MAX_STAGED,
     ClaimedJob,
     ClaimRequest,
-    EngineConfig,
-    EngineUnavailable,
     ExpiredLease,
     Judge,
     Look,
@@ -34,86 +31,18 @@ from django_jobs.engines.protocol import (
 from django_jobs.engines.sanitising import Written, settle_piecewise
 from django_jobs.logs import get_logger
 from django_jobs.outcomes import Outcome
-from django_jobs.polling import wait_readable
 
 from . import leading
-from .connecting import connect, is_refusal, repair
+from .connected import BEGIN, COMMIT, Connection, transaction
+from .connecting import is_refusal
 from .outcome_rows import encode_outcomes, encode_progress
 from .queries import query
+from .sleeping import Sleeping
 
 logger = get_logger("django_jobs.engine")
 
-Connection = psycopg.Connection[Any]
 
-# Not READ WRITE: who told the server to be read-only, perhaps after a failover, is not to be overruled.
-BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
-COMMIT = "COMMIT"
-PROOF_SECONDS = 2.0
-SHORTEST_SILENCE = 3.0
-
-# With None, psycopg prepares nothing, not even what is executed with ``prepare=True``.
-ON_REQUEST = 2**31
-
-
-class PostgresqlSession:
-    peek_every: timedelta | None = None
-
-    def __init__(self, config: EngineConfig) -> None:
-        self.config = config
-        self.clock = clock.DatabaseClock()
-        self._connection: Connection | None = None
-        self.generation = 0
-        self._in_contact_since = 0.0
-        self._answered_at = 0.0
-        self.calling = False
-        self._is_session = False
-        self._notified = False
-        self._lying = False
-        self._rising = False
-
-    def close(self) -> None:
-        connection, self._connection = self._connection, None
-        self._lying = self._rising = self._is_session = False
-        if connection is not None:
-            with suppress(psycopg.Error):
-                connection.close()
-
-    @contextmanager
-    def _available(self) -> Iterator[Connection]:
-        self.calling = True
-        try:
-            if self._connection is None:
-                self._connection = connect(self.config.alias, self.config.patience)
-                self._connection.add_notify_handler(self._note)
-                self.generation += 1
-                self._in_contact_since = self._answered_at = clock.monotonic()
-            yield self._connection
-            self._note_contact()
-        except psycopg.Error as error:
-            if self._connection is None or not repair(self._connection, error):
-                self.close()
-            raise EngineUnavailable(f"{type(error).__name__}: {error}".strip()) from error
-        finally:
-            self.calling = False
-
-    def _note_contact(self) -> None:
-        """A long silence, whoever kept it, is no contact: leases may have lapsed that nobody could renew."""
-        if self._was_silent():
-            self._in_contact_since = clock.monotonic()
-        self._answered_at = clock.monotonic()
-
-    def _was_silent(self) -> bool:
-        grace = max(self.config.rescue_grace.total_seconds(), SHORTEST_SILENCE)
-        return clock.monotonic() - self._answered_at > grace
-
-    def _run(self, connection: Connection, name: str, terms: Mapping[str, Any]) -> list[Any]:
-        """One statement in a transaction of its own, in one trip."""
-        with connection.pipeline():
-            connection.execute(BEGIN)
-            cursor = connection.execute(query(name), terms, prepare=self._is_session)
-            connection.execute(COMMIT)
-        return cursor.fetchall() if cursor.description else []
-
+class PostgresqlSession(Sleeping):
     # Claim, settle, renew
 
     def tick(self, outcomes: Sequence[Outcome], claims: Sequence[ClaimRequest]) -> Tick:
@@ -183,7 +112,7 @@ class PostgresqlSession:
         return [ClaimedJob(*row[:-3]) for row in rows]
 
     def _settle(self, connection: Connection, outcomes: Sequence[Outcome]) -> Written:
-        with _transaction(connection):
+        with transaction(connection):
             return _written(self._send_outcomes(connection, outcomes).fetchall())
 
     def _missing(
@@ -223,7 +152,7 @@ class PostgresqlSession:
         wait_ms = int(self.config.lock_patience.total_seconds() * 1000)
         terms = {"ids": list(leases), "tokens": list(leases.values()), "lease": self.config.lease}
         try:
-            with _transaction(connection):
+            with transaction(connection):
                 connection.execute("SELECT set_config('lock_timeout', %s, true)", [f"{wait_ms}ms"])
                 return dict(connection.execute(query("renew_waiting"), terms).fetchall())
         except psycopg.errors.LockNotAvailable:
@@ -256,7 +185,7 @@ class PostgresqlSession:
     ) -> Sequence[Outcome]:
         outcomes: list[Outcome] = []
         try:
-            with _transaction(connection):
+            with transaction(connection):
                 rows = connection.execute(query(name), terms).fetchall()
                 outcomes = [] if unless() else [judge(ExpiredLease(*row[:-1])) for row in rows]
                 if outcomes:
@@ -270,11 +199,11 @@ class PostgresqlSession:
         return outcomes
 
     def look(self, lease: timedelta) -> Look:
-        with self._available() as connection, _transaction(connection):
+        with self._available() as connection, transaction(connection):
             return leading.look(connection, self.config, lease, prepare=self._is_session)
 
     def resign(self) -> bool:
-        with self._available() as connection, _transaction(connection):
+        with self._available() as connection, transaction(connection):
             return leading.resign(connection, self.config.worker)
 
     def stage(self) -> Staging:
@@ -295,7 +224,7 @@ class PostgresqlSession:
         )
 
     def _stage_group(self, connection: Connection, queue: str, priority: int) -> int:
-        with _transaction(connection):
+        with transaction(connection):
             terms = {"queue": queue, "priority": priority, "limit": MAX_STAGED}
             return connection.execute(query("stage"), terms).rowcount
 
@@ -314,101 +243,6 @@ class PostgresqlSession:
         with self._available() as connection:
             ((answer,),) = self._run(connection, "outstanding", {"queues": list(queues), "horizon": horizon})
         return bool(answer)
-
-    # Sleep and wake: see worker/wake.py
-
-    def wake(self, queue: str) -> None:
-        with self._available() as connection:
-            self._run(connection, "wake", {"queue": queue})
-
-    def can_listen(self) -> bool:
-        if not self.config.listen:
-            return False
-        with self._available() as connection:
-            ((backend,),) = connection.execute("SELECT pg_backend_pid()").fetchall()
-            if backend != connection.info.backend_pid:
-                return False  # A pooler greeted us with a number of its own: no session is ours for long.
-            channel = f"django_jobs_{backend}"
-            connection.execute(f'LISTEN "{channel}"')
-            connection.execute("SELECT pg_notify(%s, '')", [channel])
-        self._is_session = self._hears_itself()
-        if self._is_session:
-            self._keep_plans()
-        return self._is_session
-
-    def _keep_plans(self) -> None:
-        """Plan each statement once. Left to itself the server plans every claim anew, because it guesses its LIMIT."""
-        with self._available() as connection:
-            connection.execute("SET plan_cache_mode = force_generic_plan")
-            connection.prepare_threshold = ON_REQUEST
-
-    def _hears_itself(self) -> bool:
-        deadline = clock.monotonic() + PROOF_SECONDS
-        while not self.take_notification():
-            left = deadline - clock.monotonic()
-            fileno = self.fileno()
-            if left <= 0 or fileno is None:
-                return False
-            wait_readable(fileno, timeout=left)
-        return True
-
-    def lie_down(self, queues: Sequence[str]) -> bool:
-        self.get_up()
-        with self._available() as connection:
-            self._lying = True
-            ((locked,),) = self._run(connection, "lie_down", {"queues": list(queues)})
-        if not locked:
-            self.get_up()
-        return bool(locked)
-
-    def get_up(self) -> None:
-        if self._lying:
-            with self._available() as connection:
-                self._send_unlock(connection)
-
-    def get_up_with_claim(self) -> None:
-        self._rising = self._lying
-
-    def _send_unlock(self, connection: Connection) -> None:
-        self._lying = self._rising = False
-        connection.execute("SELECT pg_advisory_unlock_all()")
-
-    def unfinished_writers(self) -> frozenset[int]:
-        with self._available() as connection:
-            with connection.pipeline():
-                connection.execute("BEGIN")
-                connection.execute("SELECT pg_current_xact_id()")
-                connection.execute(COMMIT)
-                writers = connection.execute("SELECT x::text::bigint FROM pg_snapshot_xip(pg_current_snapshot()) x")
-            return frozenset(xid for (xid,) in writers.fetchall())
-
-    def fileno(self) -> int | None:
-        connection = self._connection
-        return None if connection is None or connection.closed else connection.fileno()
-
-    def take_notification(self) -> bool:
-        with self._available() as connection:
-            connection.pgconn.consume_input()
-            while connection.pgconn.notifies():
-                self._notified = True
-        taken, self._notified = self._notified, False
-        return taken
-
-    def _note(self, _: psycopg.Notify) -> None:
-        """Notifications also come in beside the answers to statements, after which the socket is silent."""
-        self._notified = True
-
-
-@contextmanager
-def _transaction(connection: Connection) -> Iterator[None]:
-    connection.execute(BEGIN)
-    try:
-        yield
-    except BaseException:
-        if not connection.closed:
-            connection.rollback()
-        raise
-    connection.execute(COMMIT)
 
 
 def _written(rows: list[Any]) -> Written:

@@ -8,11 +8,10 @@ from statistics import mean
 
 from django.db.models import Q
 
-from django_jobs.models import Alert, AlertState, Job, JobStatus, Queue, Severity, Worker
+from django_jobs.models import SEEN_WITHIN, Alert, AlertState, Job, JobStatus, Queue, Severity, Worker
 
 from .finding import Finding, View, in_words
 
-SEEN_WITHIN = timedelta(seconds=90)
 UNSERVED_FOR = timedelta(minutes=1)
 
 WINDOW = timedelta(minutes=15)

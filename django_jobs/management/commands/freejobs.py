@@ -28,7 +28,7 @@ Free the jobs of a worker process that is gone, now, instead of when its leases 
 
 Each run counts as lost: the job is retried by its policy, or buried if its attempts are used up or its type says
 on_lost="bury". Should the process live after all, nothing it writes about these runs counts; but the jobs may run
-twice. So a process that was seen in the last 30 seconds is refused, unless --force is given.
+twice. So a process that was seen in the last minute is refused, unless --force is given.
 
 Exit codes: 0 done; 1 refused, and nothing was freed.
 """
@@ -58,7 +58,7 @@ class Command(BaseCommand):
         lively = [holder.worker for holder in chosen if holder.lively]
         if lively and not options["force"]:
             raise CommandError(
-                f"Seen in the last 30 seconds: {', '.join(lively)}. Stop these processes, or use --force if they are "
+                f"Seen in the last minute: {', '.join(lively)}. Stop these processes, or use --force if they are "
                 "certainly gone: their jobs may run twice."
             )
         report = [asdict(holder) | {"freed": 0 if options["dry_run"] else _free(holder)} for holder in chosen]

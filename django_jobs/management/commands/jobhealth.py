@@ -110,7 +110,7 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         state = ("ready" if vitals.get("ready") else "live, not ready") if vitals.get("live") else "stands still"
         yield f"process    {vitals.get('worker')}: {state}, {vitals.get('running')} jobs"
     if report.get("database"):
-        yield f"workers    {report['workers']} seen in the last 30 s"
+        yield f"workers    {report['workers']} seen in the last minute"
         yield f"lost       {report['lost_leases']} leases"
         for queue in report.get("queues", ()):
             age = "" if queue["oldest"] is None else f", the oldest for {queue['oldest']:.0f} s"

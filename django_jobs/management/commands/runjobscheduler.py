@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_jobs.exceptions import ConfigurationError
 from django_jobs.management.database import refuse_unusable_database
+from django_jobs.management.probes import add_probe_options, probes
 from django_jobs.operations.declared_schedules import declared_schedules
 from django_jobs.worker.scheduler import SchedulerProcess
 
@@ -37,6 +38,9 @@ class Command(BaseCommand):
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         return super().create_parser(prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs)
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        add_probe_options(parser)
+
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             scheduler = SchedulerProcess()
@@ -47,4 +51,8 @@ class Command(BaseCommand):
             count = len(list(declared_schedules))
             self.stdout.write(f"Scheduler {scheduler.id}; {count} schedules are declared in code.")
             self.stdout.write("Stop it with Ctrl-C or SIGTERM.")
-        scheduler.run()
+        try:
+            with probes(options, scheduler.vitals):
+                scheduler.run()
+        except ConfigurationError as error:
+            raise CommandError(str(error)) from error

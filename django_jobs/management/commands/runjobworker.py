@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from argparse import SUPPRESS, RawDescriptionHelpFormatter
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -14,17 +12,17 @@ from django.utils.connection import ConnectionDoesNotExist
 from django_jobs.conf import get_settings
 from django_jobs.exceptions import ConfigurationError, DjangoJobsError
 from django_jobs.management.database import refuse_unusable_database
+from django_jobs.management.probes import add_probe_options, probes
 from django_jobs.registry import registry
 from django_jobs.worker.channel import Channel
 from django_jobs.worker.isolated import serve_isolated_runs
 from django_jobs.worker.ledger import Ledger
-from django_jobs.worker.probes import serving_probes
 from django_jobs.worker.process import WorkerOptions, WorkerProcess
-from django_jobs.worker.pulse import end_process
+from django_jobs.worker.pulse import end_process, end_process_in
 from django_jobs.worker.queue_list import parse_queues
+from django_jobs.worker.relaunch import is_this_process
 from django_jobs.worker.supervised import Supervised
 from django_jobs.worker.supervisor import Supervisor, SupervisorOptions
-from django_jobs.worker.vitals import Vitals
 
 HELP = """\
 Run jobs until SIGTERM or SIGINT.
@@ -51,6 +49,7 @@ stopped in time; 71 the loop or the renewer stood still. After 70 and 71 start a
 
 LONGEST_SECONDS = 366 * 24 * 3600
 MOST_PROCESSES = 256
+LAST_SECONDS = 5.0
 
 STUCK = "Handlers overran their time-out and did not end; their jobs are retried elsewhere. Start a new process."
 
@@ -91,14 +90,13 @@ class Command(BaseCommand):
         add("--max-jobs", type=int, metavar="N", help="Replace a worker process after about N jobs.")
         add("--max-memory", type=int, metavar="MB", help="Replace a worker process that holds more resident memory.")
         add("--reload", action="store_true", help="Replace the worker processes when a module changes.")
-        add("--health-port", type=int, metavar="PORT", help="Serve /live and /ready over HTTP. 0: any free port.")
-        add("--health-host", default="0.0.0.0", metavar="HOST", help="Address of --health-port. Default: all.")  # noqa: S104
+        add_probe_options(parser)
         add("--supervised", metavar="CHANNEL,LEDGER,BORN", help=SUPPRESS)
         add("--isolated", type=int, metavar="FD", help=SUPPRESS)
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["isolated"] is not None:
-            serve_isolated_runs(Channel.inherited(options["isolated"]))
+            serve_isolated_runs(Channel.inherited(options["isolated"], patience=None))
             return
         self._check_numbers(options)
         try:
@@ -116,12 +114,14 @@ class Command(BaseCommand):
         worker = WorkerProcess(worker_options)
         if options["verbosity"]:
             self._say_hello(worker)
-        with self._probes(options, worker.vitals):
+        with probes(options, worker.vitals):
             code = worker.run()
         if code:
             self.stderr.write(STUCK)
         if worker.left_behind:
             end_process(code)
+        if is_this_process():
+            end_process_in(LAST_SECONDS, code)
         return code
 
     def _supervise(self, options: dict[str, Any]) -> int:
@@ -138,13 +138,8 @@ class Command(BaseCommand):
         )
         if options["verbosity"]:
             self.stdout.write(f"Supervisor of {options['processes'] or 1} worker processes.")
-        with self._probes(options, supervisor.vitals):
+        with probes(options, supervisor.vitals):
             return supervisor.run()
-
-    def _probes(self, options: dict[str, Any], look: Callable[[], Vitals]) -> AbstractContextManager[object]:
-        if options["health_port"] is None:
-            return nullcontext()
-        return serving_probes(options["health_host"], options["health_port"], look)
 
     def _check_numbers(self, options: dict[str, Any]) -> None:
         for name in ("drain_horizon", "shutdown_timeout"):
