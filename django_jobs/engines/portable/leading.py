@@ -12,7 +12,7 @@ from django_jobs.models import Leadership, Schedule
 
 
 class Lead(NamedTuple):
-    """``followed``: what a follower sees; None: the leadership is ours. ``written``: it was taken or renewed just now."""
+    """``followed``: what a follower sees; None if the leadership is ours. ``written``: taken or renewed just now."""
 
     followed: Look | None = None
     written: bool = False
