@@ -6,7 +6,6 @@ from collections.abc import Callable
 from uuid import UUID
 
 from django.contrib import messages
-from django.db import transaction
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -14,11 +13,9 @@ from django.urls import URLPattern
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from django_jobs.conf import get_settings
 from django_jobs.exceptions import AlertNotFound
 from django_jobs.models import Alert, AlertState
 from django_jobs.operations.alerts import acknowledge_alert, resolve_alert
-from django_jobs.operations.audit import audit
 
 from .actors import actor
 from .base import JobsAdmin
@@ -59,20 +56,14 @@ class AlertAdmin(JobsAdmin):
         )
 
     def acknowledge(self, request: HttpRequest, id: UUID) -> HttpResponse:
-        return self._act(request, id, acknowledge_alert, "acknowledge", _("Acknowledged."))
+        return self._act(request, id, acknowledge_alert, _("Acknowledged."))
 
     def resolve(self, request: HttpRequest, id: UUID) -> HttpResponse:
-        return self._act(request, id, resolve_alert, "resolve", _("Resolved. If it still holds, a new one opens."))
+        return self._act(request, id, resolve_alert, _("Resolved. If it still holds, a new one opens."))
 
-    def _act(
-        self, request: HttpRequest, id: UUID, operation: Callable[..., bool], word: str, done: str
-    ) -> HttpResponse:
-        who = actor(request)
+    def _act(self, request: HttpRequest, id: UUID, operation: Callable[..., bool], done: str) -> HttpResponse:
         try:
-            with transaction.atomic(using=get_settings().database):
-                changed = operation(id, by=who.name)
-                if changed:
-                    audit(who, word, "alert", id)
+            changed = operation(id, actor=actor(request))
         except AlertNotFound as error:
             raise Http404(str(error)) from None
         if changed:

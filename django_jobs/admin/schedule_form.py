@@ -5,23 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import available_timezones
 
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from django_jobs.cron import PreviewedSlot, describe, describe_interval
 from django_jobs.exceptions import InvalidSchedule
 from django_jobs.models import CatchUp, Overlap, Schedule
+from django_jobs.operations.payload_view import shown_payload
 from django_jobs.operations.schedules import preview_timetable
 from django_jobs.operations.timetable import Timetable
 from django_jobs.registry import registry
 
 SLOTS = 5
-MOST_DIGITS = 12
+MOST_DIGITS = 20
 CATCH_UP = (
     (CatchUp.LATEST.value, gettext_lazy("run the latest one")),
     (CatchUp.ALL.value, gettext_lazy("run all of them")),
@@ -37,11 +39,14 @@ FIELDS = (
     "every",
     "timezone",
     "jitter",
+    "start_at",
+    "end_at",
     "queue",
     "priority",
     "tenant",
     "catch_up",
     "overlap",
+    "expect_success_within",
     "payload",
 )
 
@@ -64,17 +69,43 @@ def values_of(schedule: Schedule) -> dict[str, str]:
         "every": _seconds_text(schedule.every),
         "timezone": schedule.timezone,
         "jitter": _seconds_text(schedule.jitter or None),
+        "start_at": _moment_text(schedule.start_at),
+        "end_at": _moment_text(schedule.end_at),
         "queue": schedule.queue,
         "priority": "" if schedule.priority is None else str(schedule.priority),
         "tenant": schedule.tenant,
         "catch_up": schedule.catch_up,
         "overlap": schedule.overlap,
+        "expect_success_within": _seconds_text(schedule.expect_success_within),
         "payload": json.dumps(schedule.payload, indent=2, ensure_ascii=False),
     }
 
 
+def seen_values_of(schedule: Schedule) -> dict[str, str]:
+    """Without the payload, if any of it may be secret: the form leaves it as it is then."""
+    values = values_of(schedule)
+    if shown_payload(schedule.type, schedule.payload) != schedule.payload:
+        del values["payload"]
+    return values
+
+
+def changed_values(schedule: Schedule, form: Mapping[str, str]) -> dict[str, str]:
+    """What the form says differently. The rest is left alone, also where the form cannot tell all of it."""
+    shown = values_of(schedule)
+    changed = {name: text for name, text in form.items() if text != shown.get(name)}
+    return changed | {"type": form.get("type", schedule.type)} if "payload" in changed else changed
+
+
 def _seconds_text(duration: timedelta | None) -> str:
-    return "" if duration is None else f"{duration.total_seconds():g}"
+    if duration is None:
+        return ""
+    whole, rest = divmod(duration, timedelta(seconds=1))
+    return f"{whole}.{rest.microseconds:06}".rstrip("0") if rest else str(whole)
+
+
+def _moment_text(moment: datetime | None) -> str:
+    """As ``<input type=datetime-local>`` takes it, in the viewer's zone."""
+    return "" if moment is None else f"{timezone.localtime(moment):%Y-%m-%dT%H:%M:%S}"
 
 
 def options_of(form: Mapping[str, str]) -> dict[str, Any]:
@@ -88,11 +119,14 @@ def options_of(form: Mapping[str, str]) -> dict[str, Any]:
         "every": lambda text: _duration("every", text),
         "timezone": str.strip,
         "jitter": lambda text: _duration("jitter", text) or timedelta(0),
+        "start_at": lambda text: _moment("start_at", text),
+        "end_at": lambda text: _moment("end_at", text),
         "queue": str.strip,
         "priority": _priority,
         "tenant": str.strip,
         "catch_up": str,
         "overlap": str,
+        "expect_success_within": lambda text: _duration("expect_success_within", text),
     }
     options: dict[str, Any] = {name: reader(form[name]) for name, reader in read.items() if name in form}
     if "payload" in form:
@@ -105,17 +139,38 @@ def _duration(name: str, text: str) -> timedelta | None:
     if not text:
         return None
     try:
-        return timedelta(seconds=float(text[:MOST_DIGITS]))
+        return timedelta(seconds=float(_short(text)))
     except (ValueError, OverflowError):
         raise InvalidSchedule(
             _("%(name)s: “%(text)s” is no number of seconds.") % {"name": name, "text": text[:40]}
         ) from None
 
 
+def _short(text: str) -> str:
+    if len(text) > MOST_DIGITS:
+        raise ValueError(text)
+    return text
+
+
+def _moment(name: str, text: str) -> datetime | None:
+    text = text.strip()
+    if not text:
+        return None
+    try:
+        instant = parse_datetime(text)
+        if instant is None:
+            raise ValueError(text)
+        return timezone.make_aware(instant) if timezone.is_naive(instant) else instant
+    except (ValueError, OverflowError):
+        raise InvalidSchedule(
+            _("%(name)s: “%(text)s” is no date and time.") % {"name": name, "text": text[:40]}
+        ) from None
+
+
 def _priority(text: str) -> int | None:
     text = text.strip()
     try:
-        return int(text[:MOST_DIGITS]) if text else None
+        return int(_short(text)) if text else None
     except ValueError:
         raise InvalidSchedule(_("“%s” is no priority: it is a whole number.") % text[:40]) from None
 
@@ -132,7 +187,8 @@ def meaning_of(form: Mapping[str, str]) -> Meaning:
         cron, zone = form.get("cron", "").strip(), form.get("timezone", "").strip() or "UTC"
         if bool(cron) == bool(every):
             return Meaning(fault=_("Give either a cron expression or a number of seconds."))
-        return meaning(Timetable(cron=cron, every=every, timezone=zone))
+        start, end = (_moment(name, form.get(name, "")) for name in ("start_at", "end_at"))
+        return meaning(Timetable(cron=cron, every=every, timezone=zone, start_at=start, end_at=end))
     except InvalidSchedule as fault:
         return Meaning(fault=str(fault))
 

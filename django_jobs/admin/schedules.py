@@ -7,7 +7,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
@@ -36,11 +35,21 @@ from .filters import Filters
 from .job_page import as_text
 from .links import page_url
 from .rights import ADD_SCHEDULE, CHANGE_SCHEDULE, REVEAL, RUN, may
-from .schedule_form import CATCH_UP, FIELDS, OVERLAP, meaning, meaning_of, options_of, values_of, zones
+from .schedule_form import (
+    CATCH_UP,
+    FIELDS,
+    OVERLAP,
+    changed_values,
+    meaning,
+    meaning_of,
+    options_of,
+    seen_values_of,
+    values_of,
+    zones,
+)
 
 SHOWN = 500
 SHOWN_SLOTS = 20
-AUDITED = ("type", "cron", "every", "timezone", "jitter", "queue", "priority", "tenant", "catch_up", "overlap")
 
 
 class ScheduleAdmin(JobsAdmin):
@@ -51,6 +60,7 @@ class ScheduleAdmin(JobsAdmin):
             *super().pages(),
             self.page("one/", self.schedule, "one"),
             self.page("form/", self.edit, "form"),
+            self.action("reveal/", self.reveal, "reveal", REVEAL),
             self.post("check/", self.try_out, "check"),
             self.post("save/", self.store, "save"),
             self.action("pause/", self.pause, "pause", CHANGE_SCHEDULE),
@@ -98,8 +108,16 @@ class ScheduleAdmin(JobsAdmin):
         name = request.GET.get("name", "")
         row = _named(name) if name else None
         _check_right(request, row)
-        values = values_of(row) if row else {"timezone": viewers_zone(), "payload": "{}"}
-        return self._form(request, row, values)
+        if row is None:
+            return self._form(request, None, {"timezone": viewers_zone(), "payload": "{}"})
+        return self._form(request, row, seen_values_of(row))
+
+    def reveal(self, request: HttpRequest) -> HttpResponse:
+        """The form with a payload that is hidden otherwise. By POST, and audited, as for a job."""
+        row = _named(request.POST.get("name", ""))
+        _check_right(request, row)
+        audit(actor(request), "reveal_payload", "schedule", row.pk)
+        return self._form(request, row, values_of(row))
 
     def try_out(self, request: HttpRequest) -> HttpResponse:
         """The form again, with what its values mean. Saves nothing."""
@@ -112,31 +130,21 @@ class ScheduleAdmin(JobsAdmin):
         _check_right(request, row)
         values = _values(request)
         if row is not None and _is_hidden(request, row):
-            values.pop("payload", None)
+            for name in ("payload", "type"):  # another type could tell what this one hides
+                values.pop(name, None)
         try:
             saved = self._store(request, row, values)
         except DjangoJobsError as fault:
-            return self._form(request, row, values, str(fault))
+            kept = seen_values_of(row) if row else {}
+            return self._form(request, row, kept | values, str(fault))
         messages.success(request, _("Saved."))
         return self._back(saved.pk)
 
     def _store(self, request: HttpRequest, row: Schedule | None, values: Mapping[str, str]) -> Schedule:
-        options = options_of(values)
-        with transaction.atomic(using=get_settings().database):
-            if row is None:
-                saved = create_schedule(values.get("name", "").strip(), **options)
-            else:
-                saved = update_schedule(row.pk, **options)
-            before = _audited(row) if row else None
-            audit(
-                actor(request),
-                "change" if row else "create",
-                "schedule",
-                saved.pk,
-                before=before,
-                after=_audited(saved),
-            )
-        return saved
+        if row is None:
+            name = values.get("name", "").strip()
+            return create_schedule(name, actor=actor(request), **options_of(values))
+        return update_schedule(row.pk, actor=actor(request), **options_of(changed_values(row, values)))
 
     def _form(
         self, request: HttpRequest, row: Schedule | None, values: Mapping[str, str], fault: str = ""
@@ -149,7 +157,9 @@ class ScheduleAdmin(JobsAdmin):
             values=values,
             meaning=meaning_of(values),
             fault=fault,
-            hidden=row is not None and _is_hidden(request, row),
+            hidden=row is not None and "payload" not in values,
+            fixed=row is not None and _is_hidden(request, row),
+            may_reveal=may(request, REVEAL),
             types=sorted(job_type.name for job_type in registry),
             queues=get_settings().queues,
             zones=zones(),
@@ -159,20 +169,18 @@ class ScheduleAdmin(JobsAdmin):
         )
 
     def pause(self, request: HttpRequest) -> HttpResponse:
-        return self._act(request, disable_schedule, "pause", _("It fires no more until it is resumed."))
+        return self._act(request, disable_schedule, _("It fires no more until it is resumed."))
 
     def resume(self, request: HttpRequest) -> HttpResponse:
-        return self._act(request, enable_schedule, "resume", _("It fires again, from its next slot on."))
+        return self._act(request, enable_schedule, _("It fires again, from its next slot on."))
 
     def run(self, request: HttpRequest) -> HttpResponse:
-        return self._act(request, run_schedule_now, "run_now", _("Its job is enqueued once more."))
+        return self._act(request, run_schedule_now, _("Its job is enqueued once more."))
 
-    def _act(self, request: HttpRequest, operation: Callable[[str], Any], word: str, done: str) -> HttpResponse:
+    def _act(self, request: HttpRequest, operation: Callable[..., Any], done: str) -> HttpResponse:
         name = _named(request.POST.get("name", "")).pk
         try:
-            with transaction.atomic(using=get_settings().database):
-                operation(name)
-                audit(actor(request), word, "schedule", name)
+            operation(name, actor=actor(request))
         except (ScheduleNotFound, InvalidSchedule, EnqueueError, UnknownJobType) as fault:
             messages.error(request, str(fault))
         else:
@@ -212,8 +220,3 @@ def _check_right(request: HttpRequest, row: Schedule | None) -> None:
 def _is_hidden(request: HttpRequest, row: Schedule) -> bool:
     """May this viewer not see all of the payload?"""
     return shown_payload(row.type, row.payload) != row.payload and not may(request, REVEAL)
-
-
-def _audited(row: Schedule) -> dict[str, Any]:
-    columns = {name: str(value) for name in AUDITED if (value := getattr(row, name)) not in (None, "")}
-    return columns | {"payload": shown_payload(row.type, row.payload)}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from django_jobs.conf import get_settings
 from django_jobs.exceptions import AlertNotFound, InvalidOption
 from django_jobs.models import Alert, AlertState
+
+from .audit import LONGEST_NAME, Actor, audit
 
 
 def alerts(*, state: str | None = None) -> QuerySet[Alert]:
@@ -24,24 +28,45 @@ def alerts(*, state: str | None = None) -> QuerySet[Alert]:
     return found.filter(state=state)
 
 
-def acknowledge_alert(id: UUID | str, *, by: str = "") -> bool:
+def acknowledge_alert(id: UUID | str, *, actor: Actor | None = None) -> bool:
     """Somebody is looking after it. False if it was not open. Raises AlertNotFound.
 
     Nobody is told again about it until it has been resolved; it is resolved by itself once its condition has ended.
     """
-    open_ones = _found(id).filter(state=AlertState.OPEN)
-    changes = {"state": AlertState.ACKNOWLEDGED, "acknowledged_at": Now(), "acknowledged_by": by[:200]}
-    return bool(open_ones.update(**changes))
+    changes = {"acknowledged_at": Now(), "acknowledged_by": _name(actor)}
+    return _move(id, actor, "acknowledge", (AlertState.OPEN,), AlertState.ACKNOWLEDGED, changes)
 
 
-def resolve_alert(id: UUID | str, *, by: str = "") -> bool:
+def resolve_alert(id: UUID | str, *, actor: Actor | None = None) -> bool:
     """Call it resolved. False if it was already. Raises AlertNotFound.
 
     If its condition still holds, the next look opens a new one. Whoever was told of it is told of its end.
     """
-    live = _found(id).exclude(state=AlertState.RESOLVED)
-    changes = {"state": AlertState.RESOLVED, "resolved_at": Now(), "resolved_by": by[:200], "notify_at": Now()}
-    return bool(live.update(**changes))
+    changes = {"resolved_at": Now(), "resolved_by": _name(actor), "notify_at": Now()}
+    return _move(id, actor, "resolve", (AlertState.OPEN, AlertState.ACKNOWLEDGED), AlertState.RESOLVED, changes)
+
+
+def _move(
+    id: UUID | str,
+    actor: Actor | None,
+    action: str,
+    before: tuple[AlertState, ...],
+    after: AlertState,
+    changes: dict[str, Any],
+) -> bool:
+    with transaction.atomic(using=get_settings().database):
+        row = _found(id).select_for_update().first()
+        if row is None or row.state not in before:
+            return False
+        _found(id).update(state=after, **changes)
+        about = {"condition": row.condition, "subject": row.subject}
+        states = {"before": about | {"state": row.state}, "after": {"state": after.value}}
+        audit(actor, action, "alert", row.pk, **states)
+    return True
+
+
+def _name(actor: Actor | None) -> str:
+    return actor.name[:LONGEST_NAME] if actor else ""
 
 
 def _found(id: UUID | str) -> QuerySet[Alert]:

@@ -22,7 +22,9 @@ from django_jobs.models import Schedule, SetBy
 from django_jobs.registry import registry
 
 from .announcing import announce_after_commit
+from .audit import Actor, audit
 from .enqueued import EnqueuedJob
+from .payload_view import shown_payload
 from .planning import plan_from_now
 from .schedule_spec import SPEC_FIELDS, ScheduleSpec, make_spec, type_name
 from .slots import context_of, job_of, record_run_now
@@ -30,10 +32,13 @@ from .timetable import MOMENT, Timetable
 from .transactions import enqueueing_connection, wake_after_commit
 
 MOST_PREVIEWED = 100
+AUDITED = tuple(field for field in SPEC_FIELDS if field not in ("name", "payload"))
 TIMING = ("cron", "every", "timezone", "enabled", "start_at", "end_at")
 
 
-def create_schedule(name: str, *, type: Any, payload: Mapping[str, Any] | None = None, **options: Any) -> Schedule:
+def create_schedule(
+    name: str, *, type: Any, payload: Mapping[str, Any] | None = None, actor: Actor | None = None, **options: Any
+) -> Schedule:
     """Make a schedule; its first slot is the next one from now. ``options`` are those of ``schedule()``.
 
     Raises InvalidSchedule, also if the name is taken, UnknownJobType and InvalidPayload.
@@ -47,10 +52,12 @@ def create_schedule(name: str, *, type: Any, payload: Mapping[str, Any] | None =
                 Schedule(pk=name, enabled_by=SetBy.OPERATOR, **columns).save(using=alias, force_insert=True)
         except IntegrityError:
             raise InvalidSchedule(f"Schedule {name!r} is there already: change it by update_schedule().") from None
-        return _planned(name)
+        made = _planned(name)
+        audit(actor, "create", "schedule", name, after=_audited(made))
+        return made
 
 
-def update_schedule(name: str, /, **changes: Any) -> Schedule:
+def update_schedule(name: str, /, *, actor: Actor | None = None, **changes: Any) -> Schedule:
     """Change a schedule that is not declared in code. If its times change, it starts from now.
 
     Raises ScheduleNotFound, InvalidSchedule, UnknownJobType and InvalidPayload.
@@ -65,7 +72,10 @@ def update_schedule(name: str, /, **changes: Any) -> Schedule:
         columns = _changed_spec(row, changes).columns()
         by = {"enabled_by": SetBy.OPERATOR} if "enabled" in changes else {}
         _rows(name).update(updated_at=Now(), **by, **columns)
-        return _planned(name) if any(columns[field] != getattr(row, field) for field in TIMING) else get_schedule(name)
+        is_moved = any(columns[field] != getattr(row, field) for field in TIMING)
+        changed = _planned(name) if is_moved else get_schedule(name)
+        audit(actor, "change", "schedule", name, before=_audited(row), after=_audited(changed))
+        return changed
 
 
 def _changed_spec(row: Schedule, changes: dict[str, Any]) -> ScheduleSpec:
@@ -78,37 +88,40 @@ def _changed_spec(row: Schedule, changes: dict[str, Any]) -> ScheduleSpec:
     return make_spec(row.pk, type_, payload, kept | changes)
 
 
-def delete_schedule(name: str) -> None:
+def delete_schedule(name: str, *, actor: Actor | None = None) -> None:
     """Jobs it has enqueued stay, and so does the record of its slots. Raises ScheduleNotFound, and InvalidSchedule for
     one that is declared in code.
     """
     with transaction.atomic(using=get_settings().database):
-        if _locked(name).declared_in_code:
+        row = _locked(name)
+        if row.declared_in_code:
             raise InvalidSchedule(
                 f"Schedule {name!r} is declared in code, which would make it again: remove it there, or call "
                 "disable_schedule()."
             )
         _rows(name).delete()
+        audit(actor, "delete", "schedule", name, before=_audited(row))
 
 
-def enable_schedule(name: str) -> Schedule:
+def enable_schedule(name: str, *, actor: Actor | None = None) -> Schedule:
     """Fire again, from the next slot on; slots that have passed meanwhile do not count. Raises ScheduleNotFound."""
-    return _set_enabled(name, enabled=True)
+    return _set_enabled(name, actor, "resume", enabled=True)
 
 
-def disable_schedule(name: str) -> Schedule:
+def disable_schedule(name: str, *, actor: Actor | None = None) -> Schedule:
     """Fire no more, whatever the code says. Jobs that are enqueued stay. Raises ScheduleNotFound."""
-    return _set_enabled(name, enabled=False)
+    return _set_enabled(name, actor, "pause", enabled=False)
 
 
-def _set_enabled(name: str, *, enabled: bool) -> Schedule:
+def _set_enabled(name: str, actor: Actor | None, action: str, *, enabled: bool) -> Schedule:
     with transaction.atomic(using=get_settings().database):
         was_enabled = _locked(name).enabled
         _rows(name).update(enabled=enabled, enabled_by=SetBy.OPERATOR, updated_at=Now())
+        audit(actor, action, "schedule", name, before={"enabled": was_enabled}, after={"enabled": enabled})
         return get_schedule(name) if enabled is was_enabled else _planned(name)
 
 
-def run_schedule_now(name: str) -> EnqueuedJob:
+def run_schedule_now(name: str, *, actor: Actor | None = None) -> EnqueuedJob:
     """Enqueue the schedule's job once more, now and for no slot: ``run.scheduled_for`` is None. In the caller's
     transaction, also if the schedule is disabled. Counts as a job of the schedule: for what it expects, and for a slot
     that may not overlap. Raises ScheduleNotFound and EnqueueError.
@@ -120,6 +133,7 @@ def run_schedule_now(name: str) -> EnqueuedJob:
         placed = statements(connection.alias).enqueue(connection, job)
         assert placed is not None  # noqa: S101 - only a key can be taken
         record_run_now(schedule, schedule.now, job.id)  # type: ignore[attr-defined]
+        audit(actor, "run_now", "schedule", name, after={"job": str(job.id)})
         if placed.asleep:
             wake_after_commit(connection, job.queue)
         enqueued = EnqueuedJob(job.id, placed.status)
@@ -156,6 +170,12 @@ def preview_timetable(timetable: Timetable, now: datetime, count: int) -> list[P
         return cron_rules.preview(timetable.cron, timetable.timezone, base, len(slots))
     zone = ZoneInfo(timetable.timezone)
     return [PreviewedSlot(at=slot, local=slot.astimezone(zone), note="") for slot in slots]
+
+
+def _audited(row: Schedule) -> dict[str, Any]:
+    """The columns that say something, as text, and the payload as people may see it."""
+    columns = {name: str(value) for name in AUDITED if (value := getattr(row, name)) not in (None, "", {})}
+    return columns | {"payload": shown_payload(row.type, row.payload)}
 
 
 def _rows(name: str) -> QuerySet[Schedule]:

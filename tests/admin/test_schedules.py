@@ -1,8 +1,9 @@
 """Schedules: in words and slots, made, changed, paused and run; checked before anything is saved."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.utils import timezone
 
 from django_jobs.models import AuditEntry, Job, Schedule
 from django_jobs.operations.schedules import create_schedule
@@ -147,3 +148,93 @@ def test_rows_that_somebody_broke_by_hand_are_shown(boss, hourly):
 def test_a_schedule_that_nobody_knows_is_not_found(boss, name):
     assert boss.get(url("schedule_one"), {"name": name}).status_code == 404
     assert boss.post(url("schedule_pause"), {"name": name}).status_code == 404
+
+
+ODD = [timedelta(seconds=1_234_567), timedelta(days=14, microseconds=1), timedelta(seconds=0.1)]
+
+
+@pytest.mark.parametrize("every", ODD, ids=str)
+def test_saving_a_form_as_it_came_changes_nothing(boss, every):
+    start = datetime(2026, 3, 1, 8, 30, 15, 123456, tzinfo=UTC)
+    made = create_schedule(
+        "odd", type="mark", payload={"label": "a"}, every=timedelta(seconds=1_234_567), jitter=every, start_at=start
+    )
+    values = boss.get(url("schedule_form"), {"name": "odd"}).context["values"]
+    boss.post(url("schedule_save"), values | {"edited": "odd"})
+    saved = Schedule.objects.get()
+    for name in ("every", "jitter", "start_at", "end_at", "payload", "next_run_at"):
+        assert getattr(saved, name) == getattr(made, name)
+    assert AuditEntry.objects.get().after["every"] == str(made.every)
+
+
+@pytest.mark.parametrize("every", ODD, ids=str)
+def test_an_interval_is_written_out_in_full(boss, every):
+    response = boss.post(
+        url("schedule_save"), FORM | {"cron": "", "every": "1", "jitter": f"{every.total_seconds():f}"}
+    )
+    assert response.status_code == 302
+    assert Schedule.objects.get().jitter == every
+    form = boss.get(url("schedule_form"), {"name": "morning"}).context["values"]
+    assert timedelta(seconds=float(form["jitter"])) == every
+
+
+def test_a_schedule_has_a_start_an_end_and_an_expectation(boss):
+    when = {"start_at": "2026-06-01T00:00", "end_at": "2030-07-01T00:00:30", "expect_success_within": "90000"}
+    boss.post(url("schedule_save"), FORM | when)
+    made = Schedule.objects.get()
+    assert made.start_at == timezone.make_aware(datetime(2026, 6, 1))
+    assert made.end_at == timezone.make_aware(datetime(2030, 7, 1, 0, 0, 30))
+    assert made.expect_success_within == timedelta(hours=25)
+    boss.post(url("schedule_save"), FORM | {name: "" for name in when} | {"edited": "morning"})
+    made.refresh_from_db()
+    assert (made.start_at, made.end_at, made.expect_success_within) == (None, None, None)
+
+
+def test_the_preview_keeps_to_start_and_end(boss):
+    slots = (
+        boss.post(url("schedule_check"), FORM | {"start_at": "2040-01-01T00:00", "end_at": "2040-01-03T12:00"})
+        .context["meaning"]
+        .slots
+    )
+    assert [slot.local.day for slot in slots] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"start_at": "soon"},
+        {"end_at": "2026-02-31T00:00"},
+        {"start_at": "2027-01-01T00:00", "end_at": "2026-01-01T00:00"},
+        {"expect_success_within": "0.5"},
+        {"every": "1" * 30, "cron": ""},
+    ],
+    ids=str,
+)
+def test_a_time_that_is_none_is_refused(boss, wrong):
+    assert 'role="alert"' in boss.post(url("schedule_save"), FORM | wrong).content.decode()
+    assert not Schedule.objects.exists()
+
+
+def test_a_secret_is_shown_by_post_only_and_to_the_record(client, make_user, hourly):
+    Schedule.objects.update(payload={"label": "a", "password": "hunter2"})
+    client.force_login(make_user(*VIEWS, "change_schedule", "reveal_payload"))
+    assert "hunter2" not in client.get(url("schedule_form"), {"name": "hourly"}).content.decode()
+    assert client.get(url("schedule_reveal"), {"name": "hourly"}).status_code == 405
+    assert not AuditEntry.objects.exists()
+    assert "hunter2" in client.post(url("schedule_reveal"), {"name": "hourly"}).content.decode()
+    entry = AuditEntry.objects.get()
+    assert (entry.action, entry.target_kind, entry.target_id) == ("reveal_payload", "schedule", "hourly")
+
+
+def test_a_secret_is_not_revealed_without_the_right(client, make_user, hourly):
+    client.force_login(make_user(*VIEWS, "change_schedule"))
+    assert client.post(url("schedule_reveal"), {"name": "hourly"}).status_code == 403
+    client.force_login(make_user(*VIEWS, "reveal_payload", name="otto"))
+    assert client.post(url("schedule_reveal"), {"name": "hourly"}).status_code == 403
+
+
+def test_whoever_may_not_see_a_payload_cannot_give_it_to_another_type(client, make_user, hourly):
+    Schedule.objects.update(type="gone", payload={"password": "hunter2"})
+    client.force_login(make_user(*VIEWS, "change_schedule"))
+    client.post(url("schedule_save"), FORM | {"edited": "hourly", "type": "mark"})
+    assert Schedule.objects.get().type == "gone"

@@ -7,7 +7,7 @@ from django.db import DatabaseError, connection
 from django.db.models import F
 from django.utils import timezone
 
-from django_jobs import acknowledge_alert, alerts, resolve_alert
+from django_jobs import Actor, acknowledge_alert, alerts, resolve_alert
 from django_jobs.conf import CONDITIONS, get_settings
 from django_jobs.exceptions import AlertNotFound, InvalidOption
 from django_jobs.maintenance.conditions import Finding, all_conditions
@@ -106,7 +106,7 @@ def test_what_comes_and_goes_rings_once(watch, found, told):
 def test_what_comes_back_after_it_was_resolved_is_a_new_alert(watch, found, told):
     found.append(trouble())
     watch()
-    resolve_alert(Alert.objects.get().pk, by="ada")
+    resolve_alert(Alert.objects.get().pk, actor=Actor(name="ada"))
     watch()
     assert sorted(Alert.objects.values_list("state", flat=True)) == ["open", "resolved"]
     assert told.events.count(("opened", "queue bulk")) == 2
@@ -195,7 +195,7 @@ def alert():
 
 
 def test_an_acknowledged_alert_is_live_and_nobody_is_told_again(watch, found, told, alert):
-    assert acknowledge_alert(alert.pk, by="ada") is True
+    assert acknowledge_alert(alert.pk, actor=Actor(name="ada")) is True
     assert acknowledge_alert(str(alert.pk)) is False
     found.append(trouble())
     watch()
@@ -209,7 +209,7 @@ def test_an_acknowledged_alert_is_live_and_nobody_is_told_again(watch, found, to
 
 
 def test_an_alert_is_resolved_once(alert):
-    assert resolve_alert(alert.pk, by="ada") is True
+    assert resolve_alert(alert.pk, actor=Actor(name="ada")) is True
     assert resolve_alert(alert.pk) is False
     alert.refresh_from_db()
     assert (alert.state, alert.resolved_by) == ("resolved", "ada")
