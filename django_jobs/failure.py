@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from traceback import StackSummary, walk_tb
 from types import FrameType
 
-from django_jobs.storable import clean_json, clean_text
+from django_jobs.storable import clean_json, clean_text, visible_text
 
 __all__ = ["Failure", "clean_json", "clean_text"]
 
@@ -63,7 +63,7 @@ class Failure:
     @property
     def summary(self) -> str:
         """The message's first line that says something, else the type; at most 200 characters."""
-        lines = (line.strip() for line in self.message.splitlines())
+        lines = (visible_text(line).strip() for line in self.message.splitlines())
         return next((line for line in lines if line), self.error_type)[:SUMMARY_CHARACTERS]
 
 

@@ -22,6 +22,7 @@ _OTHER_BYTES = 1000
 _INTEGER_BITS = 1024
 _RESERVE_BYTES = 60  # for the note that says what was left out
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def clean_text(text: str, limit: int) -> str:
@@ -54,6 +55,13 @@ def _head(text: str, size: int) -> str:
 def _tail(text: str, size: int) -> str:
     encoded = _replace(text[-size:] if size else "").encode()
     return encoded[max(len(encoded) - size, 0) :].decode("utf-8", "ignore")
+
+
+def visible_text(text: str) -> str:
+    """``text`` for a terminal or a log: what would move the cursor, colour or turn it is written as an escape. Line
+    feeds and tabs stay.
+    """
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def clean_json(value: object, limit: int = JSON_BYTES) -> object:

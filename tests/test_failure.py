@@ -188,3 +188,8 @@ def test_a_failure_without_exception_has_no_traceback():
 )
 def test_the_summary_is_the_first_line_that_says_something(message, summary):
     assert Failure.of("ValueError", message).summary == summary
+
+
+def test_a_summary_cannot_steer_a_terminal_or_forge_a_line_of_the_log():
+    summary = Failure.of("ValueError", "no \x1b[31mred\x9b2J\u2028status=succeeded").summary
+    assert summary == "no \\x1b[31mred\\x9b2J"

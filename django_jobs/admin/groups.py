@@ -17,6 +17,7 @@ from .filters import Filters
 from .rights import rights_of
 
 PAGE = 25
+MOST_PAGES = 10_000
 HOURS = 24
 SHOWN_JOBS = 20
 ORDER_LABELS = {
@@ -30,7 +31,8 @@ def groups_page(admin: JobsAdmin, request: HttpRequest) -> HttpResponse:
     filters = Filters.of(request)
     others = [(name, ORDER_LABELS[name]) for name in ORDERS[1:]]
     order = filters.choose("order", _("Order"), others, ORDER_LABELS["count"]) or "count"
-    offset = min(int(page), 10_000) * PAGE if (page := filters.value("page")).isdecimal() else 0
+    page = filters.value("page")
+    offset = min(int(page[:6]), MOST_PAGES) * PAGE if page.isdecimal() else 0
     found = dead_groups(
         type=filters.type() or None,
         error=filters.write("error", _("Error contains")) or None,

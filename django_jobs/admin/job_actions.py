@@ -66,7 +66,7 @@ def change_job_priority(request: HttpRequest, id: UUID) -> None:
 def reveal_payload(admin: JobsAdmin, request: HttpRequest, id: UUID) -> HttpResponse:
     found = find(id)
     audit(actor(request), "reveal_payload", "job", id)
-    return render_job(admin, request, found, payload=as_text(getattr(found.row, "payload", None)), hidden=False)
+    return render_job(admin, request, found, payload=as_text(getattr(found.row, "payload", None)), hidden=False, live=0)
 
 
 def act(admin: JobsAdmin, request: HttpRequest, id: UUID, deed: Deed) -> HttpResponse:

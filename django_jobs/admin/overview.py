@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from django_jobs.conf import get_settings
 from django_jobs.models import Alert, AlertState
-from django_jobs.operations.dead_groups import dead_count, dead_groups
+from django_jobs.operations.dead_groups import dead_count, dead_groups, new_group_count
 
 from .base import JobsAdmin
 from .listing import COUNTED
@@ -23,6 +23,7 @@ def overview(admin: JobsAdmin, request: HttpRequest) -> HttpResponse:
     workers = living_workers()
     queues = queue_rows(ended, workers)
     groups = dead_groups(order="last_seen", limit=SHOWN_GROUPS)
+    live_alerts = Alert.objects.exclude(state=AlertState.RESOLVED)
     return admin.show(
         request,
         "overview",
@@ -35,9 +36,10 @@ def overview(admin: JobsAdmin, request: HttpRequest) -> HttpResponse:
         scheduled=min(sum(row.figures.scheduled for row in queues), COUNTED + 1),
         oldest=min((row.figures.oldest for row in queues if row.figures.oldest), default=None),
         groups=groups.groups,
-        new_groups=sum(group.is_new for group in groups.groups),
+        new_groups=new_group_count(),
         dead=dead_count(),
-        alerts=list(Alert.objects.exclude(state=AlertState.RESOLVED).order_by("-id")[:SHOWN_ALERTS]),
+        alerts=list(live_alerts.order_by("-id")[:SHOWN_ALERTS]),
+        alert_count=live_alerts.order_by()[: COUNTED + 1].count(),
         current="job_overview",
         live=5,
     )

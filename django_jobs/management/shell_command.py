@@ -13,6 +13,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from django_jobs.exceptions import DjangoJobsError
 from django_jobs.operations.audit import Actor
+from django_jobs.storable import visible_text
 
 
 class ShellCommand(BaseCommand, ABC):
@@ -31,8 +32,8 @@ class ShellCommand(BaseCommand, ABC):
         try:
             result, text = self.act(options)
         except DjangoJobsError as error:
-            raise CommandError(str(error)) from error
-        self.stdout.write(_encoded(result) if options["format"] == "json" else text)
+            raise CommandError(visible_text(str(error))) from error
+        self.stdout.write(_encoded(result) if options["format"] == "json" else visible_text(text))
 
     @abstractmethod
     def act(self, options: dict[str, Any]) -> tuple[Any, str]:

@@ -17,14 +17,17 @@ from django.db.models import BooleanField, Case, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 
 from django_jobs.conf import get_settings
+from django_jobs.failure import Failure
 from django_jobs.logs import get_logger
 from django_jobs.models import BulkKind, BulkOperation, BulkState, DeadJob
+from django_jobs.storable import clean_text
 
 from .audit import Actor, audit
 from .dead_filter import DeadFilter
 from .dead_letters import discard_batch, requeue_batch
 
 BATCH = 500
+LONGEST_ERROR = 1000
 FIRST_SHARE = timedelta(seconds=1)  # so that something happens at once
 
 logger = get_logger("django_jobs")
@@ -53,8 +56,13 @@ def bulk_step(id: UUID) -> bool:
             row = mine.select_for_update(skip_locked=True).annotate(now=Now()).first()
             return row is not None and _Step(row).run()
     except Exception as error:
-        mine.update(error=f"{type(error).__name__}: {error}"[:1000])
+        mine.update(error=_shown(error))
         raise
+
+
+def _shown(error: Exception) -> str:
+    """By its first line: PostgreSQL's next one would show the row that failed, and its payload."""
+    return clean_text(f"{type(error).__name__}: {Failure.of('', str(error)).summary}", LONGEST_ERROR)
 
 
 class _Step:

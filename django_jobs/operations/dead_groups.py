@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 from uuid import UUID
 
+from django.db import connections
 from django.db.models import Count, Sum
 from django.db.models.functions import TruncHour
 
@@ -50,6 +51,18 @@ SELECT page.*,
      ORDER BY {order} DESC, type, fingerprint
      LIMIT %(limit)s OFFSET %(offset)s) AS page
  ORDER BY {order} DESC, type, fingerprint
+"""
+
+_NEW_GROUPS = """
+SELECT count(*)
+  FROM (SELECT type, fingerprint
+          FROM (SELECT type, fingerprint, count, first_release
+                  FROM django_jobs_dead_group
+                 UNION ALL
+                SELECT type, fingerprint, change, NULL
+                  FROM django_jobs_dead_group_change) AS parts
+         GROUP BY type, fingerprint
+        HAVING sum(count) > 0 AND coalesce(max(first_release), %(release)s) = %(release)s) AS new_groups
 """
 
 
@@ -148,6 +161,18 @@ def dead_count(*, type: str | None = None, fingerprint: str | None = None) -> in
     groups = DeadGroup.objects.using(alias).filter(**group).values_list(Sum("count"))
     changes = DeadGroupChange.objects.using(alias).filter(**group).values_list(Sum("change"))
     return sum(total or 0 for (total,) in groups.union(changes, all=True))
+
+
+def new_group_count() -> int | None:
+    """How many groups were first seen in the present ``DJANGO_JOBS["RELEASE"]``; None if that is not set."""
+    release = get_settings().release
+    if not release:
+        return None
+    connection = connections[get_settings().database]
+    with connection.cursor() as cursor:
+        cursor.execute(_NEW_GROUPS, {"release": release})
+        count: int = cursor.fetchone()[0]
+    return count
 
 
 def _check(order: str, hours: int, limit: int, offset: int) -> None:

@@ -72,3 +72,10 @@ def test_a_pause_that_is_none_is_refused(boss, form):
 def test_a_pause_that_is_over_is_not_shown(boss):
     QueueFactory(name="bulk", paused=True, resume_at=timezone.now() - timedelta(minutes=1))
     assert "dj-is-paused" not in page(boss, "queue_changelist")
+
+
+def test_the_overview_counts_all_alerts_that_are_not_resolved(boss):
+    Alert.objects.bulk_create(
+        Alert(condition="oldest_job", subject=f"q{n}", severity="error", summary="late") for n in range(23)
+    )
+    assert boss.get(url("job_overview")).context["alert_count"] == 23

@@ -188,3 +188,10 @@ def test_all_works_without_the_handlers_code(boss):
     boss.post(url("job_retry", dead.pk))
     boss.post(url("job_cancel", live.pk))
     assert Job.objects.get().pk == dead.pk
+
+
+def test_a_revealed_page_does_not_refresh_itself(boss):
+    """A GET of its address is refused, and would hide the payload again."""
+    job = DeadJobFactory(payload={"password": "hunter2"})
+    assert "data-dj-live" in page(boss, "job_change", job.pk)
+    assert "data-dj-live" not in boss.post(url("job_reveal", job.pk)).content.decode()

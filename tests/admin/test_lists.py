@@ -161,3 +161,9 @@ def test_dead_jobs_are_filtered(boss, query):
     wanted = DeadJobFactory(reason="timeout", error_summary="it timed out", fingerprint="1:ff", type="slow")
     DeadJobFactory(failed_at=timezone.now() - timedelta(hours=2))
     assert rows_of(boss.get(url("deadjob_changelist"), query)) == [wanted.pk]
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "²", "-1", "999999"])
+def test_a_page_of_groups_that_is_none_is_answered(boss, number):
+    DeadJobFactory()
+    assert boss.get(url("deadjob_groups"), {"page": number}).status_code == 200

@@ -150,6 +150,7 @@ def test_a_schedule_that_nobody_knows_is_not_found(boss, name):
     assert boss.post(url("schedule_pause"), {"name": name}).status_code == 404
 
 
+SECOND = timedelta(seconds=1)
 ODD = [timedelta(seconds=1_234_567), timedelta(days=14, microseconds=1), timedelta(seconds=0.1)]
 
 
@@ -182,10 +183,10 @@ def test_a_schedule_has_a_start_an_end_and_an_expectation(boss):
     when = {"start_at": "2026-06-01T00:00", "end_at": "2030-07-01T00:00:30", "expect_success_within": "90000"}
     boss.post(url("schedule_save"), FORM | when)
     made = Schedule.objects.get()
-    assert made.start_at == timezone.make_aware(datetime(2026, 6, 1))
-    assert made.end_at == timezone.make_aware(datetime(2030, 7, 1, 0, 0, 30))
+    assert made.start_at == datetime(2026, 6, 1, tzinfo=timezone.get_current_timezone())
+    assert made.end_at == datetime(2030, 7, 1, 0, 0, 30, tzinfo=timezone.get_current_timezone())
     assert made.expect_success_within == timedelta(hours=25)
-    boss.post(url("schedule_save"), FORM | {name: "" for name in when} | {"edited": "morning"})
+    boss.post(url("schedule_save"), FORM | dict.fromkeys(when, "") | {"edited": "morning"})
     made.refresh_from_db()
     assert (made.start_at, made.end_at, made.expect_success_within) == (None, None, None)
 

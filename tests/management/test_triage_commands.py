@@ -180,3 +180,10 @@ def test_who_ran_a_command_is_in_the_audit():
     assert {entry.source for entry in AuditEntry.objects.all()} == {"command"}
     assert all(entry.actor for entry in AuditEntry.objects.all())
     assert Job.objects.count() == 1
+
+
+def test_stored_text_cannot_steer_a_terminal():
+    die(1, error_type="Bad\x1b[2J", error_summary="red \x1b]0;owned\x07 \u202egnp.exe\r")
+    text = run("deadgroups")
+    assert "red \\x1b]0;owned\\x07 \\u202egnp.exe\\r" in text
+    assert not set(text) & set("\x1b\x07\u202e\r")

@@ -9,10 +9,26 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from django_jobs import Actor, cancel, discard_dead, pause, resume, retry_changed, retry_dead
+from django_jobs import (
+    Actor,
+    acknowledge_alert,
+    cancel,
+    create_schedule,
+    delete_schedule,
+    disable_schedule,
+    discard_dead,
+    enable_schedule,
+    pause,
+    resolve_alert,
+    resume,
+    retry_changed,
+    retry_dead,
+    run_schedule_now,
+    update_schedule,
+)
 from django_jobs.exceptions import InvalidOption, InvalidPayload, JobNotFound, UnknownJobType
 from django_jobs.ids import uuid7
-from django_jobs.models import AuditEntry, DeadJob, Job
+from django_jobs.models import Alert, AuditEntry, DeadJob, Job
 from tests.factories import JobFactory
 from tests.operations.handlers import Line, note, order
 from tests.operations.support import committing
@@ -164,3 +180,35 @@ def test_secrets_of_a_changed_payload_are_not_entered():
     assert "old" not in str(entries())
     assert "new" not in str(entries()).replace("new_", "")
     assert Job.objects.get().payload == {"value": {"api_key": "new", "n": 1}}
+
+
+def test_what_is_done_to_a_schedule_is_entered_with_before_and_after():
+    create_schedule("hourly", type=note, payload={"number": 1}, every=timedelta(hours=1), actor=ANNA)
+    update_schedule("hourly", every=timedelta(hours=2), actor=ANNA)
+    disable_schedule("hourly", actor=ANNA)
+    enable_schedule("hourly", actor=ANNA)
+    enqueued = run_schedule_now("hourly", actor=ANNA)
+    delete_schedule("hourly", actor=ANNA)
+    assert {(kind, target) for _action, kind, target, _before, _after in entries()} == {("schedule", "hourly")}
+    made, changed, paused, resumed, ran, deleted = entries()
+    assert (made[0], made[3], made[4]["every"]) == ("create", None, "1:00:00")
+    assert (changed[0], changed[3]["every"], changed[4]["every"]) == ("change", "1:00:00", "2:00:00")
+    assert (paused[0], paused[3], paused[4]) == ("pause", {"enabled": True}, {"enabled": False})
+    assert (resumed[0], resumed[3], resumed[4]) == ("resume", {"enabled": False}, {"enabled": True})
+    assert (ran[0], ran[4]) == ("run_now", {"job": str(enqueued.id)})
+    assert (deleted[0], deleted[3]["every"], deleted[4]) == ("delete", "2:00:00", None)
+
+
+def test_what_is_done_to_an_alert_is_entered_and_nothing_else():
+    alert = Alert.objects.create(condition="oldest_job", subject="bulk", severity="error", summary="late")
+    assert acknowledge_alert(alert.pk, actor=ANNA)
+    assert not acknowledge_alert(alert.pk, actor=ANNA)
+    assert resolve_alert(alert.pk, actor=ANNA)
+    assert not resolve_alert(alert.pk, actor=ANNA)
+    about = {"condition": "oldest_job", "subject": "bulk"}
+    assert entries() == [
+        ("acknowledge", "alert", str(alert.pk), about | {"state": "open"}, {"state": "acknowledged"}),
+        ("resolve", "alert", str(alert.pk), about | {"state": "acknowledged"}, {"state": "resolved"}),
+    ]
+    alert.refresh_from_db()
+    assert (alert.acknowledged_by, alert.resolved_by) == ("anna", "anna")

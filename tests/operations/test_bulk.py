@@ -419,3 +419,17 @@ def test_a_request_that_is_rolled_back_was_not_made():
         transaction.set_rollback(True)
     assert not BulkOperation.objects.exists()
     assert not AuditEntry.objects.exists()
+
+
+def test_the_error_of_a_batch_tells_no_payload(monkeypatch):
+    """PostgreSQL adds the row that failed to what it says."""
+    die()
+    info = retry_all()
+
+    def refuse(self, **options):
+        raise RuntimeError('violates not-null constraint\nDETAIL:  Failing row contains ({"password": "hunter2"}, \x00)')
+
+    monkeypatch.setattr(step_module._Step, "_settle", refuse)
+    with pytest.raises(RuntimeError):
+        bulk_step(info.id)
+    assert get_bulk(info.id).error == "RuntimeError: violates not-null constraint"

@@ -14,6 +14,7 @@ from django_jobs.exceptions import InvalidOption
 from django_jobs.fingerprint import fingerprint
 from django_jobs.models import DeadGroup, DeadGroupChange, DeadGroupHour, DeadJob
 from django_jobs.operations.dead_group_counts import fold_changes
+from django_jobs.operations.dead_groups import new_group_count
 from tests.engines.support import in_threads
 from tests.operations.handlers import urgent
 from tests.operations.support import bury, committing, on_postgresql, seen_elsewhere
@@ -274,3 +275,25 @@ def test_changes_left_behind_by_an_emptied_table_are_healed_where_the_trigger_wr
         )
         fold()
     assert counts() == truth()
+
+
+def test_new_groups_are_counted_by_their_release_folded_or_not(settings):
+    settings.DJANGO_JOBS = settings.DJANGO_JOBS | {"RELEASE": "r1"}
+    die(3, fingerprint="1:old")
+    fold()
+    assert new_group_count() == 1
+    settings.DJANGO_JOBS = settings.DJANGO_JOBS | {"RELEASE": "r2"}
+    assert new_group_count() == 0
+    die(2, fingerprint="1:old")
+    die(2, fingerprint="1:new")
+    gone = die(1, fingerprint="1:gone")
+    discard_dead([job.id for job in gone])
+    assert new_group_count() == 1
+    fold()
+    assert new_group_count() == 1
+    assert new_group_count() == sum(group.is_new for group in dead_groups().groups)
+
+
+def test_without_a_release_nothing_is_said_to_be_new():
+    die()
+    assert new_group_count() is None
