@@ -132,7 +132,10 @@ def start(admin: JobsAdmin, request: HttpRequest) -> HttpResponse:
             return _form(admin, request, asked, str(fault))
         messages.warning(request, str(fault))
         return redirect(page_url(admin.admin_site, "deadjob_changelist"))
-    return redirect(page_url(admin.admin_site, "bulkoperation_change", started.id))
+    if may(request, "view_bulkoperation"):
+        return redirect(page_url(admin.admin_site, "bulkoperation_change", started.id))
+    messages.success(request, _("Maintenance does it now. You may not see how far it is."))
+    return redirect(page_url(admin.admin_site, "deadjob_changelist"))
 
 
 def _minutes(request: HttpRequest) -> timedelta | None:

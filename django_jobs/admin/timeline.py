@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from django_jobs.models import DeadJob, Job, JobHistory, JobStatus
 
@@ -89,13 +90,17 @@ def _present(row: Job | DeadJob | JobHistory) -> Iterator[Event]:
         case JobHistory():
             yield _ended(row)
         case DeadJob():
-            yield Event(kind="dead", title=_("Dead after %s attempts") % row.attempts, at=row.failed_at)
+            yield Event(kind="dead", title=_dead_title(row.attempts), at=row.failed_at)
         case _ if row.status == JobStatus.PROCESSING:
             yield Event(kind="running", title=_("Attempt %s runs") % row.attempts, worker=row.locked_by)
             if row.cancel_requested_at:
                 yield Event(kind="cancelling", title=_("Asked to cancel"), at=row.cancel_requested_at)
         case _:
             yield Event(kind="waiting", title=_("Attempt %s is to come") % (row.attempts + 1), at=row.run_at)
+
+
+def _dead_title(attempts: int) -> str:
+    return ngettext("Dead after %s attempt", "Dead after %s attempts", attempts) % attempts
 
 
 def _ended(row: JobHistory) -> Event:

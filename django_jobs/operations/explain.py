@@ -51,8 +51,8 @@ def explain(id: UUID | str) -> tuple[Reason, ...]:
 def _dead(info: JobInfo) -> Reason:
     return Reason(
         code="dead",
-        sentence=f"It is dead since {_at(info.finished_at)} ({info.reason}) after {info.attempts} attempts, until "
-        "somebody retries or discards it.",
+        sentence=f"It is dead since {_at(info.finished_at)} ({info.reason}) after {info.attempts} attempt{'s' * (info.attempts != 1)}, "
+        "until somebody retries or discards it.",
         detail={"reason": info.reason, "since": info.finished_at, "attempts": info.attempts},
     )
 

@@ -166,6 +166,31 @@ def worker_state(name: str) -> SafeString:
 
 
 SEVERITIES = {"warning": _("warning"), "error": _("error"), "critical": _("critical")}
+CONDITIONS = {
+    "overdue_success": _("no success for too long"),
+    "unexpected_metrics": _("unexpected numbers"),
+    "broken_schedule": _("broken schedule"),
+    "new_dead_group": _("new dead group"),
+    "dead_rate": _("many jobs die"),
+    "lost_leases": _("lost leases"),
+    "oldest_job": _("a job waits for too long"),
+    "queue_trend": _("a queue grows"),
+    "unserved_queue": _("nobody serves a queue"),
+    "old_transaction": _("old transaction"),
+    "dead_tuples": _("vacuum lags behind"),
+    "missing_partition": _("missing partition"),
+}
+PLACES = {
+    "overdue_success": "schedule_changelist",
+    "unexpected_metrics": "jobhistory_changelist",
+    "broken_schedule": "schedule_changelist",
+    "new_dead_group": "deadjob_groups",
+    "dead_rate": "deadjob_groups",
+    "lost_leases": "worker_changelist",
+    "oldest_job": "queue_changelist",
+    "queue_trend": "queue_changelist",
+    "unserved_queue": "worker_changelist",
+}
 ALERT_STATES = {"open": _("open"), "acknowledged": _("acknowledged"), "resolved": _("resolved")}
 SLOT_OUTCOMES = {
     "fired": _("fired"),
@@ -180,6 +205,17 @@ OVERLAPS = {"allow": _("enqueue all the same"), "skip": _("skip the slot")}
 @register.filter
 def severity(name: str) -> SafeString:
     return badge(name, SEVERITIES.get(name, name))
+
+
+@register.filter
+def condition(name: str) -> object:
+    return CONDITIONS.get(name, name)
+
+
+@register.filter
+def place(condition_name: str) -> str:
+    """The tab on which one looks first; empty where it is not one of ours."""
+    return PLACES.get(condition_name, "")
 
 
 @register.filter

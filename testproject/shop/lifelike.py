@@ -86,20 +86,21 @@ class Day:
 
     def alerts(self) -> Iterator[Alert]:
         yield Alert(
-            condition="dead_group_new",
+            condition="new_dead_group",
             subject="shop.render_invoice",
             severity="error",
             summary="New dead group: decimal.InvalidOperation in shop.render_invoice",
             opened_at=self.now - timedelta(minutes=38),
         )
         yield Alert(
-            condition="oldest_age",
+            condition="oldest_job",
             subject="bulk",
             severity="warning",
             state="acknowledged",
             acknowledged_by="ada",
-            summary="The oldest job of queue bulk has waited for 9 minutes",
+            summary="The oldest job of bulk has waited for 24 minutes.",
             opened_at=self.now - timedelta(minutes=9),
+            last_seen_at=self.now - timedelta(seconds=20),
         )
 
     def operations(self) -> Iterator[BulkOperation]:

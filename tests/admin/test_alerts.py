@@ -3,10 +3,12 @@
 from datetime import timedelta
 
 import pytest
-from django.utils import timezone
+from django.utils import timezone, translation
 
+from django_jobs.conf import CONDITIONS
 from django_jobs.ids import uuid7
 from django_jobs.models import Alert, AuditEntry, Queue
+from django_jobs.templatetags import django_jobs_admin as jobs_tags
 from tests.factories import QueueFactory
 
 from .support import messages_of, page, url
@@ -16,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def alert():
-    return Alert.objects.create(condition="oldest_age", subject="bulk", severity="error", summary="bulk is late")
+    return Alert.objects.create(condition="oldest_job", subject="bulk", severity="error", summary="bulk is late")
 
 
 def test_open_alerts_are_on_the_overview_and_on_their_page(boss, alert):
@@ -79,3 +81,21 @@ def test_the_overview_counts_all_alerts_that_are_not_resolved(boss):
         Alert(condition="oldest_job", subject=f"q{n}", severity="error", summary="late") for n in range(23)
     )
     assert boss.get(url("job_overview")).context["alert_count"] == 23
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_each_condition_is_told_in_words_in_both_languages(condition):
+    told = {}
+    for language in ("en", "de"):
+        with translation.override(language):
+            told[language] = str(jobs_tags.condition(condition))
+    assert condition not in told.values()
+    assert told["en"] != told["de"]
+
+
+def test_an_alert_leads_to_where_one_looks_first_if_one_may_go_there(client, make_user, alert):
+    client.force_login(make_user("view_alert", "view_queue"))
+    link = f'<a href="{url("queue_changelist")}">Queues</a>'
+    assert f"a job waits for too long</span> · bulk · {link}" in page(client, "alert_changelist")
+    client.force_login(make_user("view_alert", name="otto"))
+    assert url("queue_changelist") not in page(client, "alert_changelist")

@@ -189,3 +189,12 @@ def test_the_latest_operations_are_listed(boss):
     text = page(boss, "bulkoperation_changelist")
     assert "Type: noop" in text
     assert "boss" in text
+
+
+def test_whoever_may_not_see_bulk_operations_is_told_that_it_began(client, make_user):
+    DeadJobFactory()
+    client.force_login(make_user("view_deadjob", "retry_deadjob"))
+    response = client.post(url("deadjob_start"), form() | {"bulk_id": str(uuid7())}, follow=True)
+    assert response.status_code == 200
+    assert messages_of(response) == ["Maintenance does it now. You may not see how far it is."]
+    assert BulkOperation.objects.count() == 1

@@ -195,3 +195,13 @@ def test_a_revealed_page_does_not_refresh_itself(boss):
     job = DeadJobFactory(payload={"password": "hunter2"})
     assert "data-dj-live" in page(boss, "job_change", job.pk)
     assert "data-dj-live" not in boss.post(url("job_reveal", job.pk)).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("attempts", "english", "german"), [(1, "1 attempt", "1 Versuch"), (2, "2 attempts", "2 Versuchen")]
+)
+def test_one_attempt_is_not_many(boss, attempts, english, german):
+    job = DeadJobFactory(attempts=attempts, errors=[])
+    assert f"<strong>Dead after {english}</strong>" in page(boss, "job_change", job.pk)
+    told = boss.get(url("job_change", job.pk), headers={"accept-language": "de"}).content.decode()
+    assert f"<strong>Tot nach {german}</strong>" in told

@@ -427,7 +427,9 @@ def test_the_error_of_a_batch_tells_no_payload(monkeypatch):
     info = retry_all()
 
     def refuse(self, **options):
-        raise RuntimeError('violates not-null constraint\nDETAIL:  Failing row contains ({"password": "hunter2"}, \x00)')
+        raise RuntimeError(
+            'violates not-null constraint\nDETAIL:  Failing row contains ({"password": "hunter2"}, \x00)'
+        )
 
     monkeypatch.setattr(step_module._Step, "_settle", refuse)
     with pytest.raises(RuntimeError):
