@@ -59,9 +59,8 @@ def _move(
         if row is None or row.state not in before:
             return False
         _found(id).update(state=after, **changes)
-        about = {"condition": row.condition, "subject": row.subject}
-        states = {"before": about | {"state": row.state}, "after": {"state": after.value}}
-        audit(actor, action, "alert", row.pk, **states)
+        about = {"condition": row.condition, "subject": row.subject, "state": row.state}
+        audit(actor, action, "alert", row.pk, before=about, after={"state": after.value})
     return True
 
 

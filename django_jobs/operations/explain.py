@@ -49,10 +49,11 @@ def explain(id: UUID | str) -> tuple[Reason, ...]:
 
 
 def _dead(info: JobInfo) -> Reason:
+    attempts = f"{info.attempts} attempt{'s' * (info.attempts != 1)}"
     return Reason(
         code="dead",
-        sentence=f"It is dead since {_at(info.finished_at)} ({info.reason}) after {info.attempts} attempt{'s' * (info.attempts != 1)}, "
-        "until somebody retries or discards it.",
+        sentence=f"It is dead since {_at(info.finished_at)} ({info.reason}) after {attempts}, until somebody retries or "
+        "discards it.",
         detail={"reason": info.reason, "since": info.finished_at, "attempts": info.attempts},
     )
 

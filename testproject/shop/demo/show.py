@@ -20,6 +20,7 @@ from .narrator import Narrator
 from .partner_server import PartnerServer
 from .story import Scene, Story
 
+OVERVIEW = "http://127.0.0.1:8000/admin/django_jobs/job/overview/"
 COLUMNS = ("enqueued", "succeeded", "cancelled", "dead", "left", "retries", "snoozes")
 
 
@@ -67,9 +68,9 @@ def say_goodbye(narrator: Narrator) -> None:
 def _how_to_log_in() -> str:
     """A password that everybody knows is only good for a database that is only ours."""
     if not stage.has_own_database():
-        return "and look around in http://127.0.0.1:8000/admin/, after createsuperuser"
+        return f"and look at the jobs in {OVERVIEW}, after createsuperuser"
     get_user_model().objects.create_superuser("demo", password="demo")
-    return "and look around in http://127.0.0.1:8000/admin/ as demo, password demo"
+    return f"and look at the jobs in {OVERVIEW} as demo, password demo"
 
 
 def _sell(story: Story, customers: Mapping[str, Customer], narrator: Narrator) -> None:
