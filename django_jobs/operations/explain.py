@@ -52,8 +52,8 @@ def _dead(info: JobInfo) -> Reason:
     attempts = f"{info.attempts} attempt{'s' * (info.attempts != 1)}"
     return Reason(
         code="dead",
-        sentence=f"It is dead since {_at(info.finished_at)} ({info.reason}) after {attempts}, until somebody retries or "
-        "discards it.",
+        sentence=f"It is dead since {_at(info.finished_at)} ({info.reason}) after {attempts}, until somebody retries "
+        "or discards it.",
         detail={"reason": info.reason, "since": info.finished_at, "attempts": info.attempts},
     )
 

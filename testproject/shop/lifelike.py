@@ -133,9 +133,10 @@ class Day:
 
     def audit(self) -> Iterator[AuditEntry]:
         first, second = BulkOperation.objects.order_by("id").values_list("id", flat=True)[:2]
+        alert = Alert.objects.get(condition="oldest_job").pk
         said: list[tuple[int, str, str, str, object, int, Any, Any]] = [
             (2, "grace", "bulk_retry_requested", "bulk_operation", second, 0, None, {"canary": 5}),
-            (9, "ada", "acknowledge", "alert", "", 1, None, None),
+            (9, "ada", "acknowledge", "alert", alert, 1, {"state": "open"}, {"state": "acknowledged"}),
             (25, "ada", "pause", "queue", "bulk", 1, {"paused": False}, {"paused": True}),
             (41, "grace", "change_priority", "job", uuid7_at(self.now), 1, {"priority": 0}, {"priority": 9}),
             (71, "grace", "reveal_payload", "job", uuid7_at(self.now), 1, None, None),
