@@ -193,10 +193,10 @@ def meaning_of(form: Mapping[str, str]) -> Meaning:
         return Meaning(fault=str(fault))
 
 
-def meaning(timetable: Timetable) -> Meaning:
+def meaning(timetable: Timetable, slots: int = SLOTS) -> Meaning:
     try:
         words = describe_interval(timetable.every) if timetable.every else describe(timetable.cron, timetable.timezone)
-        return Meaning(words=words, slots=preview_timetable(timetable, timezone.now(), SLOTS))
+        return Meaning(words=words, slots=preview_timetable(timetable, timezone.now(), slots) if slots else [])
     except InvalidSchedule as fault:
         return Meaning(fault=str(fault))
 

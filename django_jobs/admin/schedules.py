@@ -73,7 +73,7 @@ class ScheduleAdmin(JobsAdmin):
         text = filters.write("name", _("Name contains"))
         named = Schedule.objects.filter(pk__icontains=text) if text else Schedule.objects.all()
         found = list(named.order_by("pk")[: SHOWN + 1])
-        rows = [(row, meaning(Timetable.of(row))) for row in found[:SHOWN]]
+        rows = [(row, meaning(Timetable.of(row), slots=0)) for row in found[:SHOWN]]
         return self.show(
             request,
             "schedules",
