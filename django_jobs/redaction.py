@@ -79,11 +79,12 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def _contains(words: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    """Do these words stand in a row, or as one word?"""
-    size = len(wanted)
-    if "".join(wanted) in words or "".join(wanted) + "s" in words:
-        return bool(wanted)
-    return any(words[start : start + size] == wanted for start in range(len(words) - size + 1)) if size else False
+    """Do these words stand in a row, or as one word? The last may be a plural."""
+    if not wanted:
+        return False
+    forms = {wanted, (*wanted[:-1], wanted[-1] + "s")}
+    rows = (words[start : start + len(wanted)] for start in range(len(words) - len(wanted) + 1))
+    return any(row in forms for row in rows) or any("".join(form) in words for form in forms)
 
 
 def _secret_names(annotations: Iterable[tuple[str, Any]], seen: set[Any]) -> Iterator[str]:

@@ -30,6 +30,9 @@ HIDDEN_NAMES = [
     "secrets",
     "sessionid",
     "private key",
+    "api_keys",
+    "accessKeys",
+    "apikeys",
 ]
 SHOWN_NAMES = ["discard", "tokenizer", "cardinality", "author", "key", "pinned", "id", "passing", "", "ключ"]
 

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from django_jobs.conf import get_settings
 from django_jobs.models import SEEN_WITHIN, Queue, Worker
+from django_jobs.operations.explain import queues_in
 
 from .queue_figures import QueueFigures, queue_figures
 from .throughput import MINUTES, Throughput
@@ -50,12 +51,6 @@ def _row(figures: QueueFigures, pause: Queue | None, ended: Throughput, workers:
         figures=figures,
         paused_at=pause.paused_at if pause else None,
         resume_at=pause.resume_at if pause else None,
-        served_by=sum(figures.queue in served_queues(worker) for worker in workers),
+        served_by=sum(figures.queue in queues_in(worker.queues) for worker in workers),
         ended=ended.per_queue.get(figures.queue, [0] * MINUTES),
     )
-
-
-def served_queues(worker: Worker) -> set[str]:
-    """Whatever stands in the row, which is for people."""
-    groups = worker.queues if isinstance(worker.queues, list) else []
-    return {str(name) for group in groups if isinstance(group, dict) for name in group.get("queues", ())}

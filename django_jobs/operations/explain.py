@@ -134,7 +134,7 @@ def _queue(job: Job, now: datetime) -> Iterator[Reason]:
         )
     workers = Worker.objects.using(alias).filter(stopped_at=None, last_seen_at__gte=now - SEEN_WITHIN)
     served = workers.order_by("-last_seen_at").values_list("queues", flat=True)[:MOST_WORKERS]
-    if not any(name in group["queues"] for groups in served for group in groups):
+    if not any(name in queues_in(groups) for groups in served):
         declared = "" if name in get_settings().queues else ", and the queue is not in DJANGO_JOBS['QUEUES']"
         yield Reason(
             code="no_worker",
@@ -142,6 +142,13 @@ def _queue(job: Job, now: datetime) -> Iterator[Reason]:
             f"Start one: manage.py runjobworker --queues {name}",
             detail={"queue": name, "declared": not declared},
         )
+
+
+def queues_in(groups: Any) -> set[str]:
+    """The queues of a worker's groups of slots. Takes whatever another build wrote there."""
+    records = [group for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
+    lists = [names for group in records if isinstance(names := group.get("queues"), list)]
+    return {str(name) for names in lists for name in names}
 
 
 def _build(job: Job) -> Iterator[Reason]:

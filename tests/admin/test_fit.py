@@ -1,5 +1,6 @@
 """Where the pages fit in: other sites and prefixes, a replica for reading, languages, zones, numbers."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -147,3 +148,12 @@ def test_a_pause_ends_in_the_viewers_zone(boss):
     boss.post(url("queue_pause"), {"queue": "default", "until": f"{until:%Y-%m-%dT%H:%M}"})
     text = page(boss, "queue_changelist")
     assert f"{until:%H:%M}:00" in text
+
+
+def test_the_catalogue_has_every_text_of_the_templates():
+    package = Path(jobs_admin.__file__).parents[1]
+    catalogue = (package / "locale/de/LC_MESSAGES/django.po").read_text(encoding="utf-8")
+    templates = [path.read_text(encoding="utf-8") for path in package.glob("templates/admin/django_jobs/*.html")]
+    texts = {text for template in templates for text in re.findall(r'{% translate "(.+?)" %}', template)}
+    assert len(texts) > 150
+    assert not [text for text in texts if f'msgid "{text}"\n' not in catalogue]

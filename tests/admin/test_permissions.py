@@ -3,9 +3,13 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib import admin
 from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
 
-from django_jobs.models import Alert, AuditEntry, DeadJob, Job, JobHistory, Queue, Schedule
+from django_jobs.admin import ADMINS
+from django_jobs.models import Alert, AuditEntry, BulkOperation, DeadJob, Job, JobHistory, Queue, Schedule
 from django_jobs.operations.audit import Actor
 from django_jobs.operations.bulk import start_bulk
 from django_jobs.operations.dead_filter import DeadFilter
@@ -40,7 +44,7 @@ def state():
 
 
 def alert():
-    return Alert.objects.get_or_create(condition="oldest_age", subject="bulk", severity="error", summary="Old")[0]
+    return Alert.objects.get_or_create(condition="oldest_job", subject="bulk", severity="error", summary="Old")[0]
 
 
 def actions(job, dead):
@@ -157,3 +161,22 @@ def test_a_payload_with_something_hidden_is_edited_only_by_those_who_may_see_it(
     client.force_login(make_user(*VIEWS, "retry_deadjob", "reveal_payload", name="otto"))
     assert "hunter2" in client.post(url("job_edit", dead.pk)).content.decode()
     assert AuditEntry.objects.get().action == "reveal_payload"
+
+
+def test_no_address_that_takes_a_post_does_so_for_those_who_may_only_look(client, make_user, job, dead):
+    """Whatever pages there are: also one that somebody adds."""
+    actions(job, dead)
+    client.force_login(make_user(*VIEWS))
+    bulk = BulkOperation.objects.create(kind="retry", filter={}, state="canary", snapshot_at=timezone.now())
+    ids = {"job": dead.pk, "alert": alert().pk, "bulkoperation": bulk.pk}
+    form = {"name": "s", "edited": "s", "kind": "retry", "filter": "{}", "queue": "default", "payload": "{}"}
+    before, refused = state(), []
+    for model, model_admin in ADMINS.items():
+        for pattern in model_admin(model, admin.site).get_urls():
+            args = [ids.get(model._meta.model_name, job.pk)] if "<uuid:id>" in str(pattern.pattern) else []
+            address = reverse(f"admin:{pattern.name}", args=args)
+            if client.get(address).status_code == 405:
+                assert client.post(address, form).status_code == 403, address
+                refused.append(address)
+    assert len(refused) == 21
+    assert state() == before
