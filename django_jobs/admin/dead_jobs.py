@@ -10,9 +10,9 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_jobs import clock
 from django_jobs.models import DeadJob
 from django_jobs.operations.dead_filter import DeadFilter
 from django_jobs.outcomes import DeadReason
@@ -79,7 +79,7 @@ def dead_filter(filters: Filters, text: str) -> DeadFilter:
     if text:
         found = tuple(jobs_with_key(text))
         given |= {"ids": found} if found else {"tenant": text}
-    return DeadFilter(failed_from=None if age is None else timezone.now() - age, **given)
+    return DeadFilter(failed_from=None if age is None else clock.now() - age, **given)
 
 
 def _is_indexed(wanted: DeadFilter) -> bool:

@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 
 from django.db.models import Q
 from django.http import HttpRequest
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_jobs import clock
 from django_jobs.conf import get_settings
 from django_jobs.ids import lowest_uuid7
 from django_jobs.registry import registry
@@ -96,4 +96,4 @@ def exactly(**values: str) -> Q:
 
 def younger_ids(age: timedelta | None) -> Q:
     """Rows whose UUIDv7 is not older than ``age``."""
-    return Q() if age is None else Q(pk__gte=lowest_uuid7(timezone.now() - age))
+    return Q() if age is None else Q(pk__gte=lowest_uuid7(clock.now() - age))

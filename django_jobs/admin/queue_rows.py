@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.utils import timezone
-
+from django_jobs import clock
 from django_jobs.conf import get_settings
 from django_jobs.models import SEEN_WITHIN, Queue, Worker
 from django_jobs.operations.explain import queues_in
@@ -31,7 +30,7 @@ class QueueRow:
 
 
 def living_workers() -> list[Worker]:
-    seen = Worker.objects.filter(stopped_at=None, last_seen_at__gte=timezone.now() - SEEN_WITHIN)
+    seen = Worker.objects.filter(stopped_at=None, last_seen_at__gte=clock.now() - SEEN_WITHIN)
     return list(seen.order_by("-started_at", "id")[:1000])
 
 
@@ -43,7 +42,7 @@ def queue_rows(ended: Throughput, workers: list[Worker]) -> list[QueueRow]:
 
 def _standing(pauses: dict[str, Queue], name: str) -> Queue | None:
     row = pauses.get(name)
-    return None if row is None or (row.resume_at and row.resume_at <= timezone.now()) else row
+    return None if row is None or (row.resume_at and row.resume_at <= clock.now()) else row
 
 
 def _row(figures: QueueFigures, pause: Queue | None, ended: Throughput, workers: list[Worker]) -> QueueRow:

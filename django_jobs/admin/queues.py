@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
+from django_jobs import clock
 from django_jobs.conf import get_settings
 from django_jobs.exceptions import InvalidOption, UnknownQueue
 from django_jobs.operations.queues import pause, resume
@@ -70,6 +71,6 @@ def _until(text: str) -> datetime | None:
     if instant is None:
         raise InvalidOption(_("“%s” is no date and time.") % text[:40])
     moment = timezone.make_aware(instant) if timezone.is_naive(instant) else instant
-    if not timezone.now() < moment < timezone.now() + LONGEST_PAUSE:
+    if not clock.now() < moment < clock.now() + LONGEST_PAUSE:
         raise InvalidOption(_("A pause ends in the future, within a year."))
     return moment

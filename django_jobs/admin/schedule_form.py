@@ -14,6 +14,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from django_jobs import clock
 from django_jobs.cron import PreviewedSlot, describe, describe_interval
 from django_jobs.exceptions import InvalidSchedule
 from django_jobs.models import CatchUp, Overlap, Schedule
@@ -196,7 +197,7 @@ def meaning_of(form: Mapping[str, str]) -> Meaning:
 def meaning(timetable: Timetable, slots: int = SLOTS) -> Meaning:
     try:
         words = describe_interval(timetable.every) if timetable.every else describe(timetable.cron, timetable.timezone)
-        return Meaning(words=words, slots=preview_timetable(timetable, timezone.now(), slots) if slots else [])
+        return Meaning(words=words, slots=preview_timetable(timetable, clock.now(), slots) if slots else [])
     except InvalidSchedule as fault:
         return Meaning(fault=str(fault))
 

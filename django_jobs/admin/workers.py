@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from django_jobs import clock
 from django_jobs.models import SEEN_WITHIN, Worker
 
 from .base import JobsAdmin
@@ -19,7 +19,7 @@ LATELY = timedelta(days=1)
 
 class WorkerAdmin(JobsAdmin):
     def list_page(self, request: HttpRequest) -> HttpResponse:
-        now = timezone.now()
+        now = clock.now()
         lately = Worker.objects.filter(
             Q(stopped_at=None) | Q(stopped_at__gte=now - LATELY), last_seen_at__gte=now - LATELY
         )

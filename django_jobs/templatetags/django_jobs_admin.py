@@ -17,6 +17,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from django_jobs.clock import now
+
 register = template.Library()
 
 STATES = {
@@ -90,7 +92,7 @@ def ago(instant: datetime | None) -> SafeString | str:
 
 
 def distance(instant: datetime) -> str:
-    passed = round((timezone.now() - instant).total_seconds())
+    passed = round((now() - instant).total_seconds())
     span = _roughly(abs(passed))
     return gettext("%s ago") % span if passed >= 0 else gettext("in %s") % span
 
@@ -289,7 +291,7 @@ def brief(value: Any) -> str:
 @register.filter
 def age(instant: datetime | None) -> str:
     """How long it has been."""
-    return NOTHING if instant is None else _whole(max(round((timezone.now() - instant).total_seconds()), 0))
+    return NOTHING if instant is None else _whole(max(round((now() - instant).total_seconds()), 0))
 
 
 @register.filter

@@ -35,7 +35,7 @@ def missing():
     return None
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser():
     if lack := missing():
         if os.environ.get("BROWSER_TESTS") == "required":
@@ -43,7 +43,7 @@ def browser():
         pytest.skip(f"NO BROWSER TEST IS RUN: {lack}")
     from playwright.sync_api import sync_playwright
 
-    # Playwright's loop runs in this thread, where Django would refuse to touch the database.
+    # Playwright's loop runs in this thread, where Django would refuse to touch the database; it ends with this folder.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))

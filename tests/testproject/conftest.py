@@ -3,6 +3,8 @@
 from datetime import timedelta
 
 import pytest
+from django.apps import apps
+from django.contrib import admin
 from django.core.management import call_command
 from django.test import modify_settings
 
@@ -16,6 +18,8 @@ def installed_shop(django_db_setup, django_db_blocker):
         declared = dict(declared_schedules._specs)
         yield
         declared_schedules._specs = declared
+        for model in filter(admin.site.is_registered, apps.get_app_config("shop").get_models()):
+            admin.site.unregister(model)
         call_command("migrate", "shop", "zero", verbosity=0)
 
 
