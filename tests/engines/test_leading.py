@@ -65,7 +65,7 @@ def test_a_leader_that_stands_still_in_the_middle_of_its_look_does_not_keep_the_
     let_the_leadership_lapse()
     with first._available() as frozen:
         frozen.execute("BEGIN")
-        assert leading._lead(frozen, "a", LEASE) is None
+        assert leading._lead(frozen, first.config, LEASE) is None
         wait_for(lambda: leads(second), timeout=30, message="the locks to be let go")
     with pytest.raises(EngineUnavailable):
         first.look(LEASE)

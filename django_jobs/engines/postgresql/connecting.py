@@ -51,6 +51,7 @@ SELECT set_config(name, '0', false) FROM pg_settings
 # A process that stands still, or whose machine is gone, in the middle of a transaction must not keep its locks: the
 # server would notice the dead peer after two hours, and until then nobody could lead, stage those jobs or rescue them.
 LIMIT_IDLE = "SELECT set_config('idle_in_transaction_session_timeout', %s, false) WHERE pg_backend_pid() = %s"
+LONGEST_LIMIT = 2**31 - 1  # milliseconds, in the server's integer
 
 Answer = TypeVar("Answer")
 
@@ -87,15 +88,23 @@ def connect(alias: str, patience: timedelta) -> OwnConnection:
     parameters = {"connect_timeout": CONNECT_TIMEOUT, **KEEPALIVE, **parameters}
     connection = OwnConnection.connect(autocommit=True, prepare_threshold=None, **parameters)
     connection.patience = patience.total_seconds()
-    if role := wrapper.settings_dict["OPTIONS"].get("assume_role"):
-        connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
-    connection.execute(LIFT_LIMITS, [connection.info.backend_pid, LIMITS])
-    _limit_idle_transactions(connection)
+    try:
+        _prepare(connection, wrapper.settings_dict["OPTIONS"].get("assume_role"))
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
+def _prepare(connection: OwnConnection, role: str | None) -> None:
+    if role:
+        connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
+    connection.execute(LIFT_LIMITS, [connection.info.backend_pid, LIMITS])
+    _limit_idle_transactions(connection)
+
+
 def _limit_idle_transactions(connection: OwnConnection) -> None:
-    milliseconds = str(int(connection.patience * 1000))
+    milliseconds = str(min(int(connection.patience * 1000), LONGEST_LIMIT))
     connection.execute(LIMIT_IDLE, [milliseconds, connection.info.backend_pid])
 
 
