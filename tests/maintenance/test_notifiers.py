@@ -6,6 +6,7 @@ import threading
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import django
 import pytest
 from django.core import mail
 from django.test import override_settings
@@ -23,6 +24,7 @@ from django_jobs.maintenance.notifiers import (
 )
 
 SECRET = "T000-B000-verysecret"
+ADA = "ada@example.com" if django.VERSION >= (6, 0) else ("Ada", "ada@example.com")
 
 
 def event(**changes):
@@ -106,7 +108,7 @@ def test_the_settings_do_not_show_a_webhook_when_they_are_printed():
 
 
 def test_the_admins_get_a_mail_with_what_is_to_be_done():
-    with override_settings(ADMINS=[("Ada", "ada@example.com")]):
+    with override_settings(ADMINS=[ADA]):
         MailNotifier().tell(event(subject="two\nlines", details={"sql": "CREATE TABLE …;"}))
     (message,) = mail.outbox
     assert message.subject.endswith("[CRITICAL] oldest_job: two lines")
