@@ -7,6 +7,7 @@ this environment sees what the test sees.
 import tempfile
 from pathlib import Path
 
+import django
 import environ
 
 env = environ.Env()
@@ -82,3 +83,6 @@ DATABASES = {
 }
 
 DJANGO_JOBS = {"QUEUES": ["default", "urgent", "bulk"]}
+
+if django.VERSION >= (6, 1):
+    MAILERS = {"default": {"BACKEND": "django.core.mail.backends.locmem.EmailBackend"}}
