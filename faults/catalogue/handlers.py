@@ -1,6 +1,7 @@
 """Handlers that are a fault themselves. Their neighbours must not notice."""
 
 from django_jobs.models import DeadJob, JobHistory
+from django_jobs.worker.process import EXIT_STUCK
 from faults.app import jobs
 from faults.app.newer_jobs import segfault_isolated
 from faults.arena import Arena
@@ -36,6 +37,7 @@ def leaks(arena: Arena) -> None:
 def hangs(arena: Arena) -> None:
     """Handlers that never return, with a time-out: buried, and the process with the stuck threads is replaced."""
     supervisor = arena.start_supervisor(2)
+    arena.exit_codes = {0, EXIT_STUCK}  # told to stop before the last stuck process was replaced
     arena.start_load()
     ordered = []
     for _ in arena.rounds(short=1, long=10):
