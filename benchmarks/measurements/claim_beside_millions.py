@@ -26,6 +26,7 @@ from django_jobs.engines.postgresql.queries import query
 
 CLAIMED = 50
 URGENT = 5
+PATIENCE = timedelta(seconds=30)
 PREPARE_ON_REQUEST = 2**31
 OTHERS = """
 INSERT INTO django_jobs_job (id, queue, type, payload, priority, max_attempts, run_at, status)
@@ -88,7 +89,7 @@ def claim_times(rounds: int, claims: int) -> tuple[list[float], list[float]]:
 
 
 def claimer(stack: ExitStack, alias: str) -> Callable[[], float]:
-    connection: psycopg.Connection[Any] = stack.enter_context(closing(connect(alias)))
+    connection: psycopg.Connection[Any] = stack.enter_context(closing(connect(alias, PATIENCE)))
     connection.prepare_threshold = PREPARE_ON_REQUEST
     claim = query("claim")
 

@@ -7,6 +7,7 @@ main thread, where Python allows them, and a running job ends or is handed back 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from os import PathLike, fspath
 
@@ -32,11 +33,14 @@ class Watcher(StatReloader):
             self._changed(fspath(path))
 
     def watch(self) -> None:
-        for path, modified in self.snapshot_files():
-            if self._since < modified * 1000 <= clock.milliseconds():
-                self.notify_file_changed(path)
-        for _ in self.tick():
-            pass
+        modified: dict[str, float] = {}
+        while True:
+            for path, at in self.snapshot_files():
+                before = modified.get(fspath(path))
+                modified[fspath(path)] = at
+                if self._since < at * 1000 <= clock.milliseconds() if before is None else at > before:
+                    self.notify_file_changed(path)
+            time.sleep(self.SLEEP_TIME)
 
 
 def watch_modules(changed: Callable[[str], None], since: int) -> None:

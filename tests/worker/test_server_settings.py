@@ -123,36 +123,43 @@ def test_another_isolation_level_of_the_project_changes_nothing(job, level):
 
 
 def test_a_server_that_turns_read_only_for_a_while_is_left_and_found_again(job, caplog):
-    runs, release = [], threading.Event()
+    runs, gates = [], [threading.Event() for _ in range(8)]
 
     @job("long")
-    def long(run: RunningJob):
-        runs.append(run.attempt)
-        assert release.wait(60)
-        return "ended meanwhile"
+    def long(run: RunningJob, n: int):
+        runs.append((n, run.attempt))
+        assert gates[n].wait(60)
+        return f"{n} ended meanwhile"
 
     @job("noop")
     def noop():
         pass
 
+    def is_refused(n):
+        """A session hears of the changed setting when its server process has time: until then, runs still end."""
+        gates[n].set()
+        wait_for(lambda: "read-only transaction" in caplog.text or get_job(ids[n]).status == "succeeded", timeout=30)
+        return get_job(ids[n]).status == "processing"
+
     with PostgresServer() as server, other_server(server), running_worker() as worker:
-        enqueued = long.enqueue()
-        wait_for(lambda: runs)
+        ids = [long.enqueue(n=n).id for n in range(len(gates))]
+        wait_for(lambda: len(runs) == len(gates))
         before = worker.process._session.generation
         with psycopg.connect(server.url(), autocommit=True) as admin:
             admin.execute("ALTER SYSTEM SET default_transaction_read_only = on")
             admin.execute("SELECT pg_reload_conf()")
-            release.set()
-            wait_for(lambda: "read-only transaction" in caplog.text, timeout=30)
-            assert get_job(enqueued.id).status == "processing"
+            refused = next(n for n in range(len(gates)) if is_refused(n))
             admin.execute("ALTER SYSTEM RESET default_transaction_read_only")
             admin.execute("SELECT pg_reload_conf()")
-        wait_for(lambda: get_job(enqueued.id).status == "succeeded", timeout=30)
+        for gate in gates:
+            gate.set()
+        wait_for(lambda: all(get_job(each).status == "succeeded" for each in ids), timeout=30)
         later = noop.enqueue()
         wait_for(lambda: get_job(later.id).status == "succeeded", timeout=30)
         assert worker.process._session.generation > before, "the next attempt may reach another server"
-        info = get_job(enqueued.id)
+        info = get_job(ids[refused])
         connections["default"].close()
-    assert (runs, info.result, info.attempts) == ([1], "ended meanwhile", 1)
+    assert sorted(runs) == [(n, 1) for n in range(len(gates))]
+    assert (info.result, info.attempts) == (f"{refused} ended meanwhile", 1)
     said = [r for r in caplog.records if r.levelno == logging.ERROR and "read-only transaction" in r.getMessage()]
     assert len(said) == 1, "an outage is said once"

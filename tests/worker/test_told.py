@@ -37,12 +37,13 @@ def test_a_thread_that_overran_its_timeout_is_told_that_its_lease_is_lost(job, c
 
 def test_an_async_run_whose_lease_is_lost_is_cancelled_and_changes_nothing(job, configure):
     configure(LEASE=1)
-    cancelled = threading.Event()
+    started, cancelled = threading.Event(), threading.Event()
 
     @job("robbed")
     async def robbed(run: RunningJob):
         if run.attempt > 1:
             return "the second"
+        started.set()
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
@@ -52,7 +53,7 @@ def test_an_async_run_whose_lease_is_lost_is_cancelled_and_changes_nothing(job, 
 
     enqueued = robbed.enqueue()
     with running_worker() as worker:
-        wait_for(lambda: len(worker.process.held) == 1)
+        assert started.wait(15)
         row = Job.objects.filter(pk=enqueued.id, status="processing")
         wait_for(lambda: row.update(status="pending", lease_token=None, locked_until=None, locked_by=""))
         assert cancelled.wait(15)
