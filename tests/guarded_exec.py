@@ -24,4 +24,5 @@ def main(parent: int, uid: int, gid: int, command: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:4]), sys.argv[4:])
+    parent, uid, gid = map(int, sys.argv[1:4])
+    main(parent, uid, gid, sys.argv[4:])

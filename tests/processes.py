@@ -31,6 +31,6 @@ def _parent_if_running(folder: Path) -> int | None:
     return None if state == "Z" else int(parent)
 
 
-def open_descriptors():
+def open_descriptors() -> int:
     """How many this process has."""
     return len(list((PROC / "self/fd").glob("*")))

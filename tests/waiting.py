@@ -7,7 +7,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def wait_for(condition: Callable[[], T], timeout: float = 10, message: str = "the condition to hold") -> T:
+def wait_for(condition: Callable[[], T | None], timeout: float = 10, message: str = "the condition to hold") -> T:
     """Return the first true value of ``condition()``; fail after ``timeout`` seconds."""
     deadline = time.monotonic() + timeout
     pause = 0.001
