@@ -1,7 +1,7 @@
 """Schedules to measure, the processes that fire them, and what the record of their slots says."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from statistics import quantiles
@@ -58,7 +58,7 @@ def delays() -> list[float]:
     return [(at - slot) / timedelta(milliseconds=1) for slot, at in fired]
 
 
-def delay_figures(name: str, values: list[float], goals: dict[str, tuple[Goal, ...]]) -> list[Figure]:
+def delay_figures(name: str, values: list[float], goals: Mapping[str, tuple[Goal, ...]]) -> list[Figure]:
     cuts = quantiles(values, n=100, method="inclusive")
     shown = {"p50": cuts[49], "p99": cuts[98], "max": max(values)}
     return [

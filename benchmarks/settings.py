@@ -4,6 +4,8 @@
 projects: the database that ``BENCHMARK_ONLY`` names.
 """
 
+from typing import Any
+
 import environ
 
 env = environ.Env()
@@ -20,14 +22,14 @@ INSTALLED_APPS = [
 ]
 
 
-def postgresql(variable):
-    database = env.db_url(variable)
+def postgresql(variable: str) -> dict[str, Any]:
+    database: dict[str, Any] = env.db_url(variable)
     options = database.setdefault("OPTIONS", {})
     database["HOST"] = options.pop("host", database["HOST"])
     return database
 
 
-def sqlite(path):
+def sqlite(path: str) -> dict[str, Any]:
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": path,

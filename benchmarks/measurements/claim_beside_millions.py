@@ -30,10 +30,10 @@ PATIENCE = timedelta(seconds=30)
 PREPARE_ON_REQUEST = 2**31
 OTHERS = """
 INSERT INTO django_jobs_job (id, queue, type, payload, priority, max_attempts, run_at, status)
-SELECT gen_random_uuid(), %s, 'noop', '{"number": 1}', %s, 12, statement_timestamp() + %s, %s
+SELECT gen_random_uuid(), %s, 'noop', '{"number": 1}', %s, 12, statement_timestamp() + %s::interval, %s
   FROM generate_series(1, %s)
 """
-NOW, LATER = timedelta(0), timedelta(days=1)
+NOW, LATER = "0", "1 day"
 KINDS = [
     ("other", URGENT, NOW, "pending"),
     ("default", URGENT - 1, NOW, "pending"),

@@ -8,6 +8,7 @@ process's own processor time, less that of a drain with nothing to do, for each 
 """
 
 from collections.abc import Callable
+from datetime import datetime
 from statistics import median
 
 from django.db.models import Count
@@ -83,7 +84,7 @@ def finishing(handler: JobHandle, jobs: int, work: Callable[[], object], alias: 
 def rate_in_history(jobs: int, alias: str) -> float:
     history = JobHistory.objects.using(alias)
     finished = history.filter(status="succeeded").values_list("finished_at").order_by("finished_at")
-    batches = list(finished.annotate(size=Count("id")))
+    batches: list[tuple[datetime, int]] = list(finished.annotate(size=Count("id")))
     total = sum(size for _, size in batches)
     if total != jobs or len(batches) < 3:
         raise RuntimeError(f"{total} of {jobs} jobs are in the history, in {len(batches)} batches.")

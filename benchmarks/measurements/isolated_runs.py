@@ -14,6 +14,7 @@ from benchmarks.rounds import Scale, in_turns
 from django_jobs.clock import DatabaseClock
 from django_jobs.engines.protocol import ClaimedJob
 from django_jobs.ids import uuid7
+from django_jobs.policy import JobType
 from django_jobs.worker.executor import Executor
 from django_jobs.worker.isolation import Isolation
 from django_jobs.worker.running import Run
@@ -41,7 +42,7 @@ def measure(scale: Scale, databases: Databases) -> list[Figure]:
     ]
 
 
-def once(job_type: object) -> None:
+def once(job_type: JobType) -> None:
     isolation = Isolation(DatabaseClock())
     isolation.run(Run(CLAIMED, job_type))
     isolation.close()

@@ -6,6 +6,8 @@ read from the history, from the first batch's finish to the last one's, so no st
 number of cores.
 """
 
+from functools import partial
+
 from benchmarks import children
 from benchmarks.app.jobs import compute, noop
 from benchmarks.databases import Databases
@@ -27,7 +29,7 @@ def measure(scale: Scale, databases: Databases) -> list[Figure]:
 
 def scaling(name: str, handler: JobHandle, jobs: int, rounds: int) -> list[Figure]:
     sides = {
-        str(number): finishing(handler, jobs, lambda number=number: children.drain("--processes", str(number), *SLOTS))
+        str(number): finishing(handler, jobs, partial(children.drain, "--processes", str(number), *SLOTS))
         for number in PROCESSES
     }
     turns = in_turns(sides, rounds, warm_up=False)

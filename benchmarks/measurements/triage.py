@@ -23,12 +23,12 @@ from django_jobs.engines.postgresql.queries import query
 from django_jobs.failure import Failure
 from django_jobs.models import BulkOperation, DeadGroup, DeadGroupChange, DeadGroupHour, DeadJob
 from django_jobs.operations.audit import Actor
-from django_jobs.operations.bulk import preview_bulk, start_bulk
+from django_jobs.operations.bulk import Kind, preview_bulk, start_bulk
 from django_jobs.operations.bulk_step import bulk_step
 from django_jobs.operations.dead_filter import DeadFilter
 from django_jobs.operations.dead_group_counts import fold_changes
 from django_jobs.operations.dead_groups import dead_count, dead_group, dead_groups
-from django_jobs.outcomes import Buried
+from django_jobs.outcomes import Buried, DeadReason
 
 ERROR = '[{"type": "ValueError", "message": "no such invoice", "traceback": "%s"}]' % ("frame " * 100)
 DEAD = """
@@ -50,7 +50,8 @@ RETURNING id, lease_token
 """
 FAILURE = Failure(error_type="ValueError", message="no such invoice", traceback="frame " * 100)
 OPERATOR = Actor(name="benchmark")
-LARGEST = DeadFilter(type="type-0", fingerprint="1:" + "0" * 16)
+FINGERPRINT = "1:" + "0" * 16
+LARGEST = DeadFilter(type="type-0", fingerprint=FINGERPRINT)
 PAGE = Goal(of="value", most=1000)
 BURIED = 200
 
@@ -69,7 +70,8 @@ def measure(scale: Scale, databases: Databases) -> list[Figure]:
         *(Figure.of(what, page(act, scale.of(20, 3)), "ms", PAGE) for what, act in PAGES.items()),
         Figure.of("queries of the list of groups", [queries(dead_groups)], "", Goal(of="value", most=15)),
         *burying(scale.of(20, 2)),
-        *(bulk_figure(kind, least) for kind, least in (("retry", 1000), ("discard", 1000))),
+        bulk_figure("retry", least=1000),
+        bulk_figure("discard", least=1000),
     ]
 
 
@@ -80,7 +82,7 @@ def text_preview() -> object:
 PAGES: dict[str, Callable[[], object]] = {
     "the list of groups": lambda: dead_groups(hours=168, limit=25),
     "the list of groups, by an error's text": lambda: dead_groups(error="case 17"),
-    "the largest group": lambda: dead_group("type-0", "1:" + "0" * 16),
+    "the largest group": lambda: dead_group("type-0", FINGERPRINT),
     "how many are dead": dead_count,
     "preview of the largest group": lambda: preview_bulk("retry", LARGEST),
     "preview by text and tenant": text_preview,
@@ -132,12 +134,12 @@ def bury(trigger: str) -> float:
 
 
 def buried(job_id: UUID, token: int) -> Buried:
-    return Buried(job_id=job_id, token=token, reason="exhausted", failure=FAILURE, fingerprint=LARGEST.fingerprint)
+    return Buried(job_id=job_id, token=token, reason=DeadReason.EXHAUSTED, failure=FAILURE, fingerprint=FINGERPRINT)
 
 
-def bulk_figure(kind: str, least: int) -> Figure:
+def bulk_figure(kind: Kind, least: int) -> Figure:
     """Batch by batch, as maintenance does it: half of the largest group, and the longest batch."""
-    operation = start_bulk(kind, LARGEST, actor=OPERATOR)  # type: ignore[arg-type]
+    operation = start_bulk(kind, LARGEST, actor=OPERATOR)
     batches = []
     start = time.perf_counter()
     wanted = BulkOperation.objects.get(pk=operation.id)
