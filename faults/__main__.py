@@ -13,7 +13,7 @@ from pathlib import Path
 
 import django
 
-from faults import databases
+from faults import databases, report
 
 CATALOGUE = Path(__file__).with_name("catalogue")
 
@@ -27,7 +27,7 @@ def main() -> None:
         from faults.attack import attack, make_tables
 
         make_tables()
-        results = []
+        results: list[report.Result] = []
         for name in arguments.names:
             results.append(attack(name, database, short=arguments.short, seed=arguments.seed, keep=arguments.keep))
             tell(results, arguments)
@@ -64,8 +64,8 @@ def listed() -> Iterator[tuple[str, str]]:
                 yield node.name, (ast.get_docstring(node) or "").split(". ")[0].replace("\n", " ")
 
 
-def tell(results: list, arguments: argparse.Namespace) -> None:
-    from faults import machine, report
+def tell(results: list[report.Result], arguments: argparse.Namespace) -> None:
+    from faults import machine
 
     last = results[-1]
     if arguments.format == "json":

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from django.db import connection
 
+from django_jobs.handle import JobHandle
 from django_jobs.models import Job, JobHistory
 from faults import journal
 from faults.app.jobs import RECORDING, record
@@ -20,7 +21,8 @@ from faults.databases import Database
 from faults.evidence import Silence
 from faults.ordering import place_order
 from faults.patience import wait_patiently
-from faults.processes import Process, SupervisorProcess, WorkerProcess
+from faults.processes import ROOT, Process, SupervisorProcess, WorkerProcess
+from tests.postgres_server import PostgresServer
 from tests.tcp_proxy import TcpProxy
 from tests.waiting import wait_for
 
@@ -76,19 +78,21 @@ class Arena:
 
     # The fleet
 
-    def start_worker(self, *arguments: str, **options: object) -> WorkerProcess:
-        worker = WorkerProcess(self._log(), "--concurrency", "10", *arguments, **options)
+    def start_worker(self, *arguments: str, folder: Path = ROOT, **environment: str) -> WorkerProcess:
+        worker = WorkerProcess(self._log(), "--concurrency", "10", *arguments, folder=folder, **environment)
         self.workers.append(worker)
         return worker
 
-    def start_workers(self, number: int, *arguments: str, **options: object) -> list[WorkerProcess]:
-        workers = [self.start_worker(*arguments, **options) for _ in range(number)]
+    def start_workers(
+        self, number: int, *arguments: str, folder: Path = ROOT, **environment: str
+    ) -> list[WorkerProcess]:
+        workers = [self.start_worker(*arguments, folder=folder, **environment) for _ in range(number)]
         for worker in workers:
             worker.wait_for_workers(1)
         return workers
 
-    def start_supervisor(self, processes: int, *arguments: str, **options: object) -> SupervisorProcess:
-        supervisor = SupervisorProcess(self._log(), processes, "--concurrency", "10", *arguments, **options)
+    def start_supervisor(self, processes: int, *arguments: str) -> SupervisorProcess:
+        supervisor = SupervisorProcess(self._log(), processes, "--concurrency", "10", *arguments)
         self.workers.append(supervisor)
         supervisor.wait_for_workers(processes)
         return supervisor
@@ -96,11 +100,17 @@ class Arena:
     def start_load(self, types: Sequence[str] = tuple(RECORDING), **environment: str) -> None:
         rate = RATES[self.database.vendor] * (1 if self.short else 2)
         arguments = (str(rate), str(self.seed), ",".join(types))
-        self.load = Process(self._log("load"), "-m", "faults.enqueuer", *arguments, **environment)
+        self.load = Process(self._log("load"), "-m", "faults.enqueuer", *arguments, folder=ROOT, **environment)
         self.wait(self._is_under_load, "the load to be there")
 
     def _is_under_load(self) -> bool:
         return len(journal.read(journal.ACKNOWLEDGED)) >= STEADY_JOBS and bool(journal.read(journal.RUNS))
+
+    @property
+    def server(self) -> PostgresServer:
+        """The kit's own PostgreSQL, for a fault that has ``needs_server`` or has looked for it."""
+        assert self.database.server is not None, "the fault lacks needs_server=True"
+        return self.database.server
 
     def proxy(self) -> TcpProxy:
         """In front of the database; give its ``FAULTS_DATABASE`` to the processes that shall go through it."""
@@ -149,7 +159,7 @@ class Arena:
 
     # What is seen of it
 
-    def order(self, handle: object, **payload: object) -> str:
+    def order(self, handle: JobHandle, **payload: object) -> str:
         """Enqueue one job by hand, however often the database refuses."""
         return str(wait_for(lambda: place_order(handle, **payload), RECOVERY_SECONDS, "the database to take a job"))
 
@@ -163,7 +173,7 @@ class Arena:
 
         return self.wait(pids, f"{number} long runs to begin")
 
-    def wait(self, condition: Callable[[], T], what: str, timeout: float = RECOVERY_SECONDS) -> T:
+    def wait(self, condition: Callable[[], T | None], what: str, timeout: float = RECOVERY_SECONDS) -> T:
         """The condition may ask the database; while that is away, it does not hold."""
         return wait_patiently(condition, timeout, what)
 

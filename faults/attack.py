@@ -5,6 +5,7 @@ import tempfile
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from django.apps import apps
@@ -29,30 +30,30 @@ def make_tables() -> None:
 
 def attack(name: str, database: Database, *, short: bool, seed: int, keep: Path | None) -> Result:
     fault = catalogue[name]
-    facts = {"name": name, "what": fault.what, "vendor": database.vendor, "seed": seed}
+    blank = Result(name=name, what=fault.what, vendor=database.vendor, seed=seed)
     if obstacle := fault.obstacle(database):
-        return Result(**facts, skipped=obstacle)
+        return replace(blank, skipped=obstacle)
     empty()
     began = journal.now()
     with _folder(name, keep) as folder:
         arena = Arena(database, folder, short=short, seed=seed)
         try:
             fault.happen(arena)
-            return _judged(arena, facts, began)
+            return _judged(arena, blank, began)
         except CannotHappen as reason:
-            return Result(**facts, skipped=str(reason))
+            return replace(blank, skipped=str(reason))
         except Exception:
             troubles = [*arena.unexpected, traceback.format_exc(), *(worker.tail for worker in arena.workers)]
-            return Result(**facts, seconds=journal.now() - began, troubles=troubles)
+            return replace(blank, seconds=journal.now() - began, troubles=troubles)
         finally:
             arena.end()
 
 
-def _judged(arena: Arena, facts: dict, began: float) -> Result:
+def _judged(arena: Arena, blank: Result, began: float) -> Result:
     arena.finish()
     verdict = judge(gather(arena.lease, arena.silences))
-    return Result(
-        **facts,
+    return replace(
+        blank,
         seconds=journal.now() - began,
         lease=arena.lease,
         rounds=arena.rounds_done,
@@ -77,8 +78,8 @@ def empty() -> None:
 @contextmanager
 def _folder(name: str, keep: Path | None) -> Iterator[Path]:
     if keep is None:
-        with tempfile.TemporaryDirectory(prefix="django-jobs-fault-", ignore_cleanup_errors=True) as folder:
-            yield Path(folder)
+        with tempfile.TemporaryDirectory(prefix="django-jobs-fault-", ignore_cleanup_errors=True) as temporary:
+            yield Path(temporary)
         return
     folder = keep.resolve() / f"{name}-{connection.vendor}"
     shutil.rmtree(folder, ignore_errors=True)

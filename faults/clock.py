@@ -4,7 +4,7 @@ The monotonic clock stays right, as on a machine whose date is wrong.
 """
 
 import time
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 
 from django.utils import timezone
 
@@ -19,10 +19,10 @@ def shift_clocks(seconds: float) -> None:
 
     class ShiftedDatetime(datetime):
         @classmethod
-        def now(cls, tz=None):
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]  # plain, as everybody stores it
             return datetime.now(tz) + shift
 
     time.time = lambda: right_time() + seconds
     time.time_ns = lambda: right_time_ns() + int(seconds * 1e9)
-    clock.datetime = ShiftedDatetime
-    timezone.datetime = ShiftedDatetime
+    for module in (clock, timezone):
+        vars(module)["datetime"] = ShiftedDatetime

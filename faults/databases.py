@@ -33,12 +33,11 @@ class Database:
     def vendor(self) -> str:
         return "postgresql" if self.admin_url else "sqlite"
 
-    def administer(self, statement: str, **names: str) -> list[tuple]:
+    def administer(self, statement: str, **names: str) -> None:
         """Run one statement beside the database, each ``{name}`` an identifier."""
         with psycopg.connect(self.admin_url, autocommit=True) as connection:
             identifiers = {key: sql.Identifier(name) for key, name in names.items()}
-            cursor = connection.execute(sql.SQL(statement).format(**identifiers))
-            return cursor.fetchall() if cursor.description else []
+            connection.execute(sql.SQL(statement).format(**identifiers))
 
 
 @contextmanager

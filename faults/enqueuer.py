@@ -25,7 +25,7 @@ def main(rate: float, seed: int, types: str) -> None:
     from django_jobs.registry import registry
     from faults.ordering import place_order
 
-    handles = [JobHandle(registry.find(name)) for name in types.split(",")]
+    handles = [JobHandle(registry.get(name)) for name in types.split(",")]
     # There, the transaction of such a job keeps all other writers out.
     is_sqlite = connection.vendor == "sqlite"
     choose = random.Random(seed)

@@ -34,12 +34,21 @@ def gather(lease: float, silences: Sequence[Silence]) -> Evidence:
 
 def _history() -> Iterator[Ended]:
     for row in JobHistory.objects.values("job_id", "type", "status", "attempts", "errors", "result"):
-        yield Ended(**row | {"job_id": str(row["job_id"])})
+        yield Ended(
+            job_id=str(row["job_id"]),
+            type=row["type"],
+            status=row["status"],
+            attempts=row["attempts"],
+            errors=row["errors"],
+            result=row["result"],
+        )
 
 
 def _dead() -> Iterator[Ended]:
     for row in DeadJob.objects.values("pk", "type", "attempts", "errors"):
-        yield Ended(job_id=str(row.pop("pk")), status="dead", **row)
+        yield Ended(
+            job_id=str(row["pk"]), type=row["type"], status="dead", attempts=row["attempts"], errors=row["errors"]
+        )
 
 
 def _left_sessions() -> list[str]:

@@ -3,15 +3,20 @@
 One line an event, appended whole. Instants are of the machine's monotonic clock, so those of two processes compare.
 """
 
+from __future__ import annotations
+
 import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from faults.evidence import NotedRun
+
+if TYPE_CHECKING:
+    from django_jobs import RunningJob
 
 VARIABLE = "FAULTS_JOURNAL"
 RUNS, ACKNOWLEDGED, REFUSED = "runs", "acknowledged", "refused"
@@ -32,7 +37,7 @@ def read(name: str) -> list[list[str]]:
 
 
 @contextmanager
-def noted(run: Any) -> Iterator[None]:
+def noted(run: RunningJob) -> Iterator[None]:
     """Note the start and the end of a run, however it ends."""
     _note("start", run)
     try:
@@ -41,12 +46,12 @@ def noted(run: Any) -> Iterator[None]:
         _note("end", run)
 
 
-def note_death(run: Any) -> None:
+def note_death(run: RunningJob) -> None:
     """The process is about to end by the handler's doing."""
     _note("die", run)
 
 
-def _note(event: str, run: Any) -> None:
+def _note(event: str, run: RunningJob) -> None:
     write(RUNS, now(), event, run.id, run.fencing_token, run.attempt, os.getpid())
 
 
@@ -58,11 +63,11 @@ def noted_runs(deaths: Iterable[tuple[int, float]] = ()) -> list[NotedRun]:
             runs[token] = NotedRun(job_id=job_id, token=int(token), pid=int(pid), started_at=float(instant))
         elif event == "end":
             runs[token].ended_at = float(instant)
-    for pid, instant in (*deaths, *_noted_deaths()):
+    for dead, died_at in (*deaths, *_noted_deaths()):
         for run in runs.values():
-            if run.pid == pid and (run.ended_at is None or run.ended_at > instant):
+            if run.pid == dead and (run.ended_at is None or run.ended_at > died_at):
                 # It may have begun in the moment between the note and the death.
-                run.ended_at = max(instant, run.started_at)
+                run.ended_at = max(died_at, run.started_at)
     return sorted(runs.values(), key=lambda run: run.token)
 
 

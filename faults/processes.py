@@ -82,8 +82,8 @@ class Process:
 class WorkerProcess(Process):
     """``runjobworker``."""
 
-    def __init__(self, log: Path, *arguments: str, **options: object) -> None:
-        super().__init__(log, "-m", "django", "runjobworker", *arguments, **options)
+    def __init__(self, log: Path, *arguments: str, folder: Path = ROOT, **environment: str) -> None:
+        super().__init__(log, "-m", "django", "runjobworker", *arguments, folder=folder, **environment)
 
     def worker_pids(self) -> set[int]:
         """The processes of it that take jobs now."""
@@ -102,8 +102,8 @@ class WorkerProcess(Process):
 class SupervisorProcess(WorkerProcess):
     """``runjobworker --processes``: its children live in sessions of their own."""
 
-    def __init__(self, log: Path, processes: int, *arguments: str, **options: object) -> None:
-        super().__init__(log, "--processes", str(processes), *arguments, **options)
+    def __init__(self, log: Path, processes: int, *arguments: str) -> None:
+        super().__init__(log, "--processes", str(processes), *arguments)
         self.seen: set[int] = set()
 
     def worker_pids(self) -> set[int]:

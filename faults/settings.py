@@ -3,6 +3,7 @@
 import faulthandler
 import json
 import signal
+from typing import Any
 
 import environ
 
@@ -22,15 +23,15 @@ INSTALLED_APPS = [
 ]
 
 
-def postgresql():
-    database = env.db_url("FAULTS_DATABASE")
+def postgresql() -> dict[str, Any]:
+    database: dict[str, Any] = env.db_url("FAULTS_DATABASE")
     options = database.setdefault("OPTIONS", {})
     database["HOST"] = options.pop("host", database["HOST"])
     options.setdefault("connect_timeout", 5)  # whom a dying server accepts may never hear from it
     return database
 
 
-def sqlite():
+def sqlite() -> dict[str, Any]:
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": env.str("FAULTS_DATABASE").removeprefix("sqlite://"),

@@ -7,7 +7,7 @@ class FaultsConfig(AppConfig):
     name = "faults.app"
     label = "faults_app"
 
-    def ready(self):
+    def ready(self) -> None:
         """``FAULTS_RELEASE=old`` is a build that knows less; a round of a fault is shorter than stock patience."""
         from django_jobs.worker import endings
 

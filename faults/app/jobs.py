@@ -14,15 +14,15 @@ from faults.app.models import Effect, Order
 from faults.journal import note_death, noted
 
 MANY = 1000
-LEAK = []
+LEAK: list[bytearray] = []
 
 
-def leave_effect(run, atomic=False):
+def leave_effect(run: RunningJob, atomic: bool = False) -> None:
     Effect.objects.create(job_id=run.id, token=run.fencing_token, atomic=atomic)
 
 
 @job("record", max_attempts=MANY)
-def record(run: RunningJob, seconds: float):
+def record(run: RunningJob, seconds: float) -> int:
     with noted(run):
         time.sleep(seconds)  # the handler's work
         leave_effect(run)
@@ -30,7 +30,7 @@ def record(run: RunningJob, seconds: float):
 
 
 @job("record_atomic", max_attempts=MANY, atomic=True)
-def record_atomic(run: RunningJob, seconds: float):
+def record_atomic(run: RunningJob, seconds: float) -> int:
     with noted(run):
         time.sleep(seconds)  # the handler's work
         leave_effect(run, atomic=True)
@@ -38,7 +38,7 @@ def record_atomic(run: RunningJob, seconds: float):
 
 
 @job("record_async", max_attempts=MANY)
-async def record_async(run: RunningJob, seconds: float):
+async def record_async(run: RunningJob, seconds: float) -> int:
     with noted(run):
         await asyncio.sleep(seconds)
         await Effect.objects.acreate(job_id=run.id, token=run.fencing_token)
@@ -49,28 +49,28 @@ RECORDING = {handle.job_type.name: handle for handle in (record, record_atomic, 
 
 
 @job("segfault", max_attempts=2)
-def segfault(run: RunningJob):
+def segfault(run: RunningJob) -> None:
     with noted(run):
         note_death(run)
         ctypes.string_at(0)
 
 
 @job("leak", max_attempts=MANY)
-def leak(run: RunningJob, megabytes: int):
+def leak(run: RunningJob, megabytes: int) -> None:
     with noted(run):
         LEAK.append(bytearray(b"x" * megabytes * 1_000_000))
         leave_effect(run)
 
 
 @job("hang", timeout=0.5, max_attempts=2)
-def hang(run: RunningJob):
+def hang(run: RunningJob) -> None:
     with noted(run):
         while True:
             time.sleep(1)  # it never returns: that is the fault
 
 
 @job("block_loop")
-async def block_loop(run: RunningJob, seconds: float):
+async def block_loop(run: RunningJob, seconds: float) -> int:
     with noted(run):
         time.sleep(seconds)  # noqa: ASYNC251 - it blocks the event loop: that is the fault
     await Effect.objects.acreate(job_id=run.id, token=run.fencing_token)
@@ -78,21 +78,21 @@ async def block_loop(run: RunningJob, seconds: float):
 
 
 @job("close_connection", max_attempts=MANY)
-def close_connection(run: RunningJob):
+def close_connection(run: RunningJob) -> None:
     with noted(run):
         leave_effect(run)
         connection.connection.close()
 
 
 @job("leave_open", max_attempts=2)
-def leave_open(run: RunningJob):
+def leave_open(run: RunningJob) -> None:
     with noted(run):
         transaction.set_autocommit(False)
         leave_effect(run)
 
 
 @job("leave_aborted", max_attempts=2)
-def leave_aborted(run: RunningJob):
+def leave_aborted(run: RunningJob) -> None:
     with noted(run):
         transaction.set_autocommit(False)
         leave_effect(run)
@@ -100,13 +100,13 @@ def leave_aborted(run: RunningJob):
 
 
 @job("swallow", max_attempts=2, atomic=True)
-def swallow(run: RunningJob):
+def swallow(run: RunningJob) -> None:
     with noted(run):
         leave_effect(run, atomic=True)
         swallow_integrity_error(run)
 
 
-def swallow_integrity_error(run):
+def swallow_integrity_error(run: RunningJob) -> None:
     try:
         with transaction.atomic(savepoint=False):
             Order.objects.create(job_id=run.id)

@@ -1,3 +1,10 @@
+"""The tables of the application under attack.
+
+Managers are spelt out because the type checker sets Django up with the apps of the demo project only.
+"""
+
+from typing import ClassVar
+
 from django.db import models
 
 
@@ -6,7 +13,9 @@ class Order(models.Model):
 
     job_id = models.UUIDField(primary_key=True)
 
-    def __str__(self):
+    objects: ClassVar[models.Manager["Order"]] = models.Manager()
+
+    def __str__(self) -> str:
         return f"order of {self.job_id}"
 
 
@@ -17,5 +26,7 @@ class Effect(models.Model):
     token = models.BigIntegerField()
     atomic = models.BooleanField(default=False)
 
-    def __str__(self):
+    objects: ClassVar[models.Manager["Effect"]] = models.Manager()
+
+    def __str__(self) -> str:
         return f"effect of {self.job_id}"

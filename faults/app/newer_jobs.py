@@ -8,13 +8,13 @@ from faults.journal import note_death, noted
 
 
 @job("newer", max_attempts=MANY)
-def newer(run: RunningJob, seconds: float):
+def newer(run: RunningJob, seconds: float) -> None:
     with noted(run):
         leave_effect(run)
 
 
 @job("segfault_isolated", max_attempts=2, isolation="process")
-def segfault_isolated(run: RunningJob):
+def segfault_isolated(run: RunningJob) -> None:
     with noted(run):
         note_death(run)
         ctypes.string_at(0)

@@ -1,5 +1,7 @@
 """Everything at once."""
 
+from collections.abc import Callable
+
 from django.db import connection
 
 from faults import journal
@@ -24,8 +26,8 @@ def chaos(arena: Arena) -> None:
     arena.wait_until_work_goes_on()
 
 
-def _troubles(arena: Arena):
-    troubles = [_kill, _freeze, _stop]
+def _troubles(arena: Arena) -> list[Callable[[Arena], None]]:
+    troubles: list[Callable[[Arena], None]] = [_kill, _freeze, _stop]
     if arena.database.vendor == "postgresql":
         troubles.append(_terminate)
     if arena.database.server is not None:
@@ -60,4 +62,4 @@ def _terminate(arena: Arena) -> None:
 
 def _restart(arena: Arena) -> None:
     connection.close()
-    arena.database.server.restart(arena.random.choice(["fast", "immediate"]))
+    arena.server.restart(arena.random.choice(["fast", "immediate"]))

@@ -4,6 +4,7 @@ import io
 import shutil
 import subprocess
 import tarfile
+from pathlib import Path
 
 from faults.app.newer_jobs import newer
 from faults.arena import Arena
@@ -18,19 +19,19 @@ TYPES = ("record", "record_atomic", "record_async", "newer")
 @fault("postgresql", "sqlite")
 def unknown_type(arena: Arena) -> None:
     """A rolling deploy: the old workers do not know a job type that is enqueued already. They leave it to the new."""
-    _roll(arena, FAULTS_RELEASE="old")
+    _roll(arena)
 
 
 @fault("postgresql", "sqlite")
 def older_build(arena: Arena) -> None:
     """A rolling deploy of the library: workers of an older commit of it run beside the new ones, on the new tables."""
-    _roll(arena, folder=_checked_out(arena), FAULTS_RELEASE="old")
+    _roll(arena, folder=_checked_out(arena))
 
 
-def _roll(arena: Arena, **old: object) -> None:
-    """Old workers first, then new ones beside them, then new ones alone."""
+def _roll(arena: Arena, *, folder: Path = ROOT) -> None:
+    """Old workers, run from ``folder``, first, then new ones beside them, then new ones alone."""
     for _ in arena.rounds(short=1, long=5):
-        olds = arena.start_workers(2, **old)
+        olds = arena.start_workers(2, folder=folder, FAULTS_RELEASE="old")
         if arena.load is None:
             arena.start_load(types=TYPES)
         waiting = arena.order(newer, seconds=0)
@@ -44,7 +45,7 @@ def _roll(arena: Arena, **old: object) -> None:
             arena.workers.remove(worker)
 
 
-def _checked_out(arena: Arena):
+def _checked_out(arena: Arena) -> Path:
     """A folder with the package as it was."""
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():

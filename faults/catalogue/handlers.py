@@ -3,9 +3,11 @@
 from django_jobs.models import DeadJob, JobHistory
 from django_jobs.worker.process import EXIT_STUCK
 from faults.app import jobs
+from faults.app.models import Effect
 from faults.app.newer_jobs import segfault_isolated
 from faults.arena import Arena
 from faults.fault import fault
+from faults.processes import SupervisorProcess
 
 
 @fault("postgresql", "sqlite")
@@ -28,7 +30,7 @@ def leaks(arena: Arena) -> None:
     before = supervisor.worker_pids()
     for _ in arena.rounds(short=1, long=5):
         leaking = [arena.order(jobs.leak, megabytes=20) for _ in range(6)]
-        arena.wait(lambda old=before: supervisor.worker_pids() - old, "a process to be replaced")
+        _wait_for_replacement(arena, supervisor, before)
         arena.wait_until_ended(*leaking)
         before = supervisor.worker_pids() | before
 
@@ -44,7 +46,7 @@ def hangs(arena: Arena) -> None:
         before = supervisor.worker_pids()
         ordered.append(arena.order(jobs.hang))
         arena.wait_until_ended(*ordered)
-        arena.wait(lambda old=before: supervisor.worker_pids() - old, "a process to be replaced")
+        _wait_for_replacement(arena, supervisor, before)
     arena.expect(_dead(ordered, reason="timeout") == len(ordered), "Not every one is dead by its time-out.")
 
 
@@ -71,9 +73,13 @@ def careless(arena: Arena) -> None:
         fine.append(arena.order(jobs.close_connection))
     arena.wait_until_ended(*wrong, *fine)
     arena.expect(_dead(wrong) == len(wrong), f"{_dead(wrong)} of {len(wrong)} careless jobs are dead.")
-    left = jobs.Effect.objects.filter(job_id__in=wrong).count()
+    left = Effect.objects.filter(job_id__in=wrong).count()
     arena.expect(not left, f"{left} effects of transactions that did not end stand.")
     arena.expect(_dead(fine) == 0, "A closed connection buried a job.")
+
+
+def _wait_for_replacement(arena: Arena, supervisor: SupervisorProcess, before: set[int]) -> None:
+    arena.wait(lambda: supervisor.worker_pids() - before, "a process to be replaced")
 
 
 def _dead(job_ids: list[str], **more: object) -> int:

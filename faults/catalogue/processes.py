@@ -1,7 +1,10 @@
 """Processes that vanish or stand still."""
 
+from functools import partial
+
 from faults.arena import Arena
 from faults.fault import fault
+from faults.processes import SupervisorProcess
 
 
 @fault("postgresql", "sqlite")
@@ -30,7 +33,7 @@ def killed_children(arena: Arena) -> None:
         for pid in doomed:
             arena.kill(pid)
         arena.wait_until_work_goes_on()
-        arena.wait(lambda gone=set(doomed): len(supervisor.worker_pids() - gone) == 5, "5 children again")
+        arena.wait(partial(_has_five_without, supervisor, set(doomed)), "5 children again")
 
 
 @fault("postgresql", "sqlite")
@@ -41,3 +44,7 @@ def frozen_workers(arena: Arena) -> None:
     for _ in arena.rounds(short=1, long=10):
         arena.freeze(arena.order_long_runs(4, seconds=arena.lease)[:2], 2 * arena.lease)
         arena.wait_until_work_goes_on()
+
+
+def _has_five_without(supervisor: SupervisorProcess, gone: set[int]) -> bool:
+    return len(supervisor.worker_pids() - gone) == 5

@@ -22,7 +22,7 @@ def locked_row(arena: Arena) -> None:
     arena.start_load()
     for _ in arena.rounds(short=1, long=3):
         job_id = arena.order(record, seconds=0.5)
-        arena.wait(lambda one=job_id: Job.objects.filter(pk=one, status="processing").exists(), "the job to run")
+        arena.wait(Job.objects.filter(pk=job_id, status="processing").exists, "the job to run")
         with psycopg.connect(arena.database.url) as somebody:
             somebody.execute("SELECT 1 FROM django_jobs_job WHERE id = %s FOR UPDATE", [job_id])
             arena.pause(1.5 * arena.lease if arena.short else 60)

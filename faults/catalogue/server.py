@@ -7,6 +7,7 @@ from faults import journal
 from faults.app.jobs import record
 from faults.arena import Arena
 from faults.fault import fault
+from tests.postgres_server import StopMode
 
 
 @fault("postgresql", needs_server=True)
@@ -21,7 +22,7 @@ def restart_immediate(arena: Arena) -> None:
     _restarts(arena, "immediate")
 
 
-def _restarts(arena: Arena, mode: str) -> None:
+def _restarts(arena: Arena, mode: StopMode) -> None:
     arena.start_workers(3)
     arena.start_load()
     arena.order(record, seconds=arena.lease)
@@ -29,7 +30,7 @@ def _restarts(arena: Arena, mode: str) -> None:
         arena.wait_until_work_goes_on()
         arena.pause(arena.random.uniform(0, 0.5))
         connection.close()
-        arena.database.server.restart(mode)
+        arena.server.restart(mode)
         arena.wait_until_recovered()
 
 
@@ -41,9 +42,9 @@ def stopped_for_three_leases(arena: Arena) -> None:
     for _ in arena.rounds(short=1, long=3):
         arena.order_long_runs(10, seconds=2 * arena.lease)
         connection.close()
-        arena.database.server.halt("fast")
+        arena.server.halt("fast")
         arena.pause(3 * arena.lease)
-        arena.database.server.launch()
+        arena.server.launch()
         arena.wait_until_recovered()
 
 
