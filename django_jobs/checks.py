@@ -1,16 +1,17 @@
 """System checks. What opens a connection is tagged ``database`` and looks only where it is told to.
 
-Errors mean that jobs cannot work; warnings, that a promise does not hold. ``check --tag django_jobs`` runs those that
-connect to nothing.
+Errors mean that jobs cannot work; warnings, that a promise does not hold; the one info tells the connection budget.
+``check --tag django_jobs`` runs those that connect to nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings as django_settings
-from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import CheckMessage, Error, Info, Tags, register
 from django.core.checks import Warning as Caution
 from django.core.exceptions import ImproperlyConfigured
 from django.db import NotSupportedError, connections, router
@@ -211,19 +212,23 @@ def check_time_zones(**_: Any) -> list[CheckMessage]:
     ]
 
 
-@register(Tags.database)  # not TAG too: Django 6.1 runs what an asked-for tag names, on every alias
-def check_server(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+def _of_server(check: Callable[[BaseDatabaseWrapper], Iterable[CheckMessage]]) -> Check:
     """Asks the jobs' PostgreSQL, if it is among ``databases``."""
 
-    def ask(settings: Settings) -> Iterable[CheckMessage]:
-        connection = _connection(settings) if settings.database in (databases or ()) else None
-        if isinstance(connection, BaseDatabaseWrapper) and connection.vendor == "postgresql":
-            yield from _server_faults(connection)
+    def checked(databases: Sequence[str] | None = None, **_: Any) -> list[CheckMessage]:
+        def ask(settings: Settings) -> Iterable[CheckMessage]:
+            connection = _connection(settings) if settings.database in (databases or ()) else None
+            if isinstance(connection, BaseDatabaseWrapper) and connection.vendor == "postgresql":
+                yield from check(connection)
 
-    return _with_settings(ask)()
+        return _with_settings(ask)()
+
+    return checked
 
 
-def _server_faults(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
+@register(Tags.database)  # not TAG too: Django 6.1 runs what an asked-for tag names, on every alias
+@_of_server
+def check_server(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT current_setting('synchronous_commit'), current_user")
@@ -242,7 +247,24 @@ def _server_faults(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
             hint=f"Switch it on: ALTER ROLE {role} SET synchronous_commit = on, or in the server's configuration.",
             id="django_jobs.W002",
         )
-    yield from _budget_faults(connection)
+    needed, allowed, text = _budget(connection)
+    if needed > allowed:
+        yield Caution(
+            text,
+            hint="Run fewer processes or slots, or raise max_connections (or the limit of the database or the role).",
+            id="django_jobs.W005",
+        )
+
+
+@register(Tags.database, deploy=True)  # not with each ``migrate`` and each test run, as the others of its tag
+@_of_server
+def check_budget(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
+    """Tells the sum where it fits; W005 tells it where it does not."""
+    with suppress(NotSupportedError):  # E007 says so
+        needed, allowed, text = _budget(connection)
+        if needed <= allowed:
+            left = allowed - needed
+            yield Info(text, hint=f"{left} are left for web processes and everybody else.", id="django_jobs.I001")
 
 
 # Of each worker process: the loop, the renewer, and maintenance, which uses Django's connection as well.
@@ -257,8 +279,10 @@ SELECT least(current_setting('max_connections')::int - current_setting('superuse
 """
 
 
-def _budget_faults(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
-    """The connections of the workers that are running, or else of one, against what the server allows."""
+def _budget(connection: BaseDatabaseWrapper) -> tuple[int, int, str]:
+    """The connections that the workers which are running, or else one, may open; those that the server allows; and
+    both in words.
+    """
     with connection.cursor() as cursor:
         cursor.execute(ALLOWED)
         (allowed,) = cursor.fetchone()
@@ -266,15 +290,13 @@ def _budget_faults(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
     idle = sum(min(size, MOST_IDLE) for size in slots) if any(one.isolation for one in registry) else 0
     others = LEADER_CONNECTIONS + SUPERVISOR_CONNECTIONS * machines + idle
     needed = sum(slots) + SERVICE_CONNECTIONS * len(slots) + others
-    if needed > allowed:
-        isolated = f", {idle} of idle processes of isolated handlers among them" if idle else ""
-        yield Caution(
-            f"The workers may open {needed} connections to {connection.alias!r}, and the server allows {allowed}, "
-            f"those of the web processes included. Worker processes: {len(slots)}, each with a connection for each "
-            f"slot ({sum(slots)} in all) and {SERVICE_CONNECTIONS} more; {others} others{isolated}.",
-            hint="Run fewer processes or slots, or raise max_connections (or the limit of the database or the role).",
-            id="django_jobs.W005",
-        )
+    isolated = f", {idle} of idle processes of isolated handlers among them" if idle else ""
+    text = (
+        f"The workers may open {needed} connections to {connection.alias!r}, and the server allows {allowed}, "
+        f"those of the web processes included. Worker processes: {len(slots)}, each with a connection for each "
+        f"slot ({sum(slots)} in all) and {SERVICE_CONNECTIONS} more; {others} others{isolated}."
+    )
+    return needed, allowed, text
 
 
 def _fleet(connection: BaseDatabaseWrapper) -> tuple[list[int], int]:

@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 from datetime import timedelta
+from io import StringIO
 
 import pytest
 from django.core.checks import Error, Tags, run_checks
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
 from django.db import connection, connections, router
 from django.db.utils import ConnectionHandler
 from django.utils import timezone
@@ -285,6 +287,34 @@ def test_idle_processes_of_isolated_handlers_keep_connections_too():
     assert "6 of idle processes of isolated handlers" in message.msg
 
 
+def told(command, **options):
+    """What the command says of checks, on either channel."""
+    out = StringIO()
+    call_command(command, stdout=out, stderr=out, **options)
+    return out.getvalue()
+
+
+@on_postgresql
+@pytest.mark.django_db
+def test_a_budget_that_fits_is_told_before_a_deployment_and_at_no_other_time(no_job_types):
+    fleet_of(10, 10)
+    limit_role(40)
+    said = told("check", deploy=True, databases=["default"])
+    assert "(django_jobs.I001) The workers may open 31 connections" in said
+    assert "allows 40" in said
+    assert "9 are left" in said
+    for command, options in (
+        ("check", {"databases": ["default"]}),
+        ("check", {"deploy": True}),
+        ("migrate", {"plan": True, "skip_checks": False}),
+    ):
+        assert "django_jobs.I001" not in told(command, **options)
+    limit_role(30)
+    said = told("check", deploy=True, databases=["default"])
+    assert "django_jobs.I001" not in said
+    assert "(django_jobs.W005) The workers may open 31 connections" in said
+
+
 @on_postgresql
 @pytest.mark.django_db
 def test_the_budget_can_be_checked_before_the_tables_are_there(monkeypatch):
@@ -294,9 +324,10 @@ def test_the_budget_can_be_checked_before_the_tables_are_there(monkeypatch):
 
 
 def test_what_connects_is_tagged_database_and_looks_only_where_it_is_told():
-    assert Tags.database in checks.check_server.tags
-    for databases in (None, [], ["other"]):
-        assert checks.check_server(app_configs=None, databases=databases) == []
+    for check in (checks.check_server, checks.check_budget):
+        assert Tags.database in check.tags
+        for databases in (None, [], ["other"]):
+            assert check(app_configs=None, databases=databases) == []
 
 
 def test_no_check_connects_without_being_asked():
