@@ -44,7 +44,7 @@ class NoPartition(DjangoJobsError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
     """``worker`` names the process in the rows it leases; new at each process start. ``build``: fingerprint of what it
-    can fire, see operations/build.py.
+    can fire, see operations/build.py. ``renews``: the session does nothing but renew leases.
     """
 
     alias: str
@@ -53,6 +53,7 @@ class EngineConfig:
     unknown_patience: timedelta = timedelta(hours=24)
     listen: bool = True
     build: str = ""
+    renews: bool = False
 
     @property
     def rescue_grace(self) -> timedelta:
@@ -63,9 +64,11 @@ class EngineConfig:
     def patience(self) -> timedelta:
         """How long a call waits for the database's answer before the connection counts as dead.
 
-        A renewal begins when a third of the lease is over; so two that stay without an answer leave time for a third.
+        A renewal begins when a third of the lease is over; so two that stay without an answer leave time for a third,
+        and one also if the lease is short. What others ask may take the server longer than a quarter of a short one.
         """
-        return max(self.lease / 4, SHORTEST_PATIENCE)
+        quarter = self.lease / 4
+        return quarter if self.renews else max(quarter, SHORTEST_PATIENCE)
 
     @property
     def lock_patience(self) -> timedelta:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from django_jobs.conf import get_settings
@@ -134,7 +134,7 @@ class WorkerProcess:
 
     def _serve(self) -> None:
         renewer = Renewer(
-            lambda: open_session(self._engine_config()),
+            lambda: open_session(replace(self._engine_config(), renews=True)),
             self.held,
             self.settings.renewal_pause,
             self.pulses["renewer"],

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -78,6 +79,35 @@ def test_a_run_keeps_its_lease_although_every_connection_of_its_worker_dies_sile
             cut_off.stop()
             cut_off.join()
     assert runs == [1]
+
+
+def test_so_it_does_however_short_the_lease_is(job, monkeypatch, configure):
+    """Shorter than what any other call may take."""
+    monkeypatch.setattr(protocol, "SHORTEST_PATIENCE", timedelta(seconds=5))
+    configure(LEASE=2)
+    test_a_run_keeps_its_lease_although_every_connection_of_its_worker_dies_silently(job, BOTH)
+
+
+def test_a_renewal_waits_a_quarter_of_the_lease_and_other_calls_longer(monkeypatch):
+    monkeypatch.setattr(protocol, "SHORTEST_PATIENCE", timedelta(seconds=5))
+    renewing = protocol.EngineConfig(alias="default", lease=timedelta(seconds=2), renews=True)
+    assert renewing.patience == timedelta(seconds=0.5)
+    assert renewing.lock_patience < renewing.patience
+    assert replace(renewing, renews=False).patience == timedelta(seconds=5)
+    with behind_proxy() as proxy, own_session(lease=timedelta(seconds=4), renews=True) as session:
+        session.renew({})
+        proxy.cut(*BOTH)
+        with pytest.raises(EngineUnavailable, match="has not answered for 1 s"):
+            session.renew({})
+
+
+def test_connecting_takes_no_longer_than_an_answer_may():
+    waits = {2: 2, 12: 3, 20: 5, 60: 10}
+    for lease, seconds in waits.items():
+        config = protocol.EngineConfig(alias="default", lease=timedelta(seconds=lease), renews=True)
+        with own_session(lease=config.lease, renews=True) as session:
+            session.renew({})
+            assert session._connection.info.get_parameters()["connect_timeout"] == str(seconds)
 
 
 def renewed_after_lease(enqueued):

@@ -21,7 +21,8 @@ from django_jobs.models.partitions import add_partitions, partition_statements
 
 logger = get_logger("django_jobs.engine")
 
-CONNECT_TIMEOUT = 10
+# Seconds. What takes longer than the patience is of no use; libpq takes anything below 2 for 2.
+SHORTEST_CONNECT_TIMEOUT, CONNECT_TIMEOUT = 2, 10
 # A peer that vanished without a word is noticed within half a minute, not after the kernel's two hours.
 KEEPALIVE = {
     "keepalives": 1,
@@ -85,7 +86,7 @@ def connect(alias: str, patience: timedelta) -> OwnConnection:
     parameters = wrapper.get_connection_params()
     for ours in ("cursor_factory", "context", "prepare_threshold"):
         parameters.pop(ours, None)
-    parameters = {"connect_timeout": CONNECT_TIMEOUT, **KEEPALIVE, **parameters}
+    parameters = {"connect_timeout": _connect_timeout(patience), **KEEPALIVE, **parameters}
     connection = OwnConnection.connect(autocommit=True, prepare_threshold=None, **parameters)
     connection.patience = patience.total_seconds()
     try:
@@ -94,6 +95,10 @@ def connect(alias: str, patience: timedelta) -> OwnConnection:
         connection.close()
         raise
     return connection
+
+
+def _connect_timeout(patience: timedelta) -> int:
+    return max(min(int(patience.total_seconds()), CONNECT_TIMEOUT), SHORTEST_CONNECT_TIMEOUT)
 
 
 def _prepare(connection: OwnConnection, role: str | None) -> None:
@@ -117,7 +122,7 @@ def stand_alone(alias: str, patience: timedelta) -> None:
     options = wrapper.settings_dict["OPTIONS"]
     for theirs in ("pool", "isolation_level"):
         options.pop(theirs, None)
-    wrapper.settings_dict["OPTIONS"] = {"connect_timeout": CONNECT_TIMEOUT, **KEEPALIVE, **options}
+    wrapper.settings_dict["OPTIONS"] = {"connect_timeout": _connect_timeout(patience), **KEEPALIVE, **options}
     wrapper.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
 
     def get_new_connection(parameters: dict[str, Any]) -> OwnConnection:
