@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 from urllib.parse import quote
 
 import psycopg
@@ -70,6 +70,11 @@ class PostgresServer:
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@/{database}?host={quote(str(self.socket_dir))}"
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What an alias must be given to reach it."""
+        return {"HOST": str(self.socket_dir), "NAME": "postgres"}
 
     def start(self) -> None:
         remove_abandoned_folders()

@@ -47,17 +47,18 @@ def behind_proxy():
 
 
 @contextmanager
-def other_server(server):
+def other_server(server, **more):
     """Point the alias ``default`` of every thread, this one too, to another server, with the tables in it."""
     wrapper = connections["default"]
-    before = {key: wrapper.settings_dict[key] for key in ("HOST", "NAME")}
+    there = server.place | more
+    before = {key: wrapper.settings_dict[key] for key in there}
 
     def point_to(place):
         wrapper.close()
         connections.settings["default"].update(place)
         wrapper.settings_dict.update(place)
 
-    point_to({"HOST": str(server.socket_dir), "NAME": "postgres"})
+    point_to(there)
     try:
         call_command("migrate", verbosity=0, run_syncdb=True)
         yield
