@@ -1,7 +1,7 @@
 """When a process has done enough: after so many runs, or above so much memory. It ends like a drained one.
 
-Memory is compared from the first runs on, so that a process that needs more than the limit for itself is not
-replaced for ever: it says so once and goes on.
+Memory is compared from the first runs on. A limit below what they have made the process need would end each process
+after them, so it is raised, once, and that is said.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ MEGABYTE = 1024 * 1024
 LOOK_SECONDS = 1.0
 # The first runs import and connect: what a process needs shows after them.
 FEWEST_RUNS = 10
+# A limit that is too low becomes so many times what the process needs.
+HEADROOM = 1.25
 
 
 class Recycling:
@@ -35,23 +37,27 @@ class Recycling:
         """Why this process should be replaced, empty if it should not. ``ended``: how many runs have ended here."""
         if self._max_jobs is not None and ended >= self._max_jobs:
             return f"{ended} jobs have run here (--max-jobs {self._max_jobs})"
-        if self._max_memory is None or clock.monotonic() < self._next_look:
+        if self._max_memory is None or ended < FEWEST_RUNS or clock.monotonic() < self._next_look:
             return ""
         self._next_look = clock.monotonic() + LOOK_SECONDS
-        return self._too_much(resident_megabytes(), self._max_memory, ended)
+        memory = resident_megabytes()
+        if not self._looked:
+            self._looked = True
+            self._max_memory = self._bearable(memory, self._max_memory)
+        return f"it uses {memory} MB (--max-memory {self._max_memory})" if memory > self._max_memory else ""
 
-    def _too_much(self, memory: int, limit: int, ended: int) -> str:
-        at_rest, self._looked = not self._looked, True
+    def _bearable(self, memory: int, limit: int) -> int:
         if memory <= limit:
-            return ""
-        if at_rest:
-            self._max_memory = None
-            logger.warning(
-                "--max-memory %d is not applied: this process needs %d MB before its first job. Raise it.",
-                limit,
-                memory,
-            )
-        return f"it uses {memory} MB (--max-memory {limit})" if ended >= FEWEST_RUNS and not at_rest else ""
+            return limit
+        raised = int(memory * HEADROOM) + 1
+        logger.warning(
+            "--max-memory %d is less than the %d MB that this process needs for its first jobs; %d is applied, so that "
+            "it is not replaced after every few jobs. Raise --max-memory.",
+            limit,
+            memory,
+            raised,
+        )
+        return raised
 
 
 def resident_megabytes() -> int:

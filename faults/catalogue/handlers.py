@@ -2,6 +2,7 @@
 
 from django_jobs.models import DeadJob, JobHistory
 from django_jobs.worker.process import EXIT_STUCK
+from django_jobs.worker.recycling import FEWEST_RUNS
 from faults.app import jobs
 from faults.app.models import Effect
 from faults.app.newer_jobs import segfault_isolated
@@ -29,6 +30,8 @@ def leaks(arena: Arena) -> None:
     arena.start_load()
     before = supervisor.worker_pids()
     for _ in arena.rounds(short=1, long=5):
+        # What a process needs for its first jobs is not taken for a leak.
+        arena.wait_until_ended(*(arena.order(jobs.record, seconds=0) for _ in range(2 * FEWEST_RUNS)))
         leaking = [arena.order(jobs.leak, megabytes=20) for _ in range(6)]
         _wait_for_replacement(arena, supervisor, before)
         arena.wait_until_ended(*leaking)

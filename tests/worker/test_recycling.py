@@ -56,23 +56,37 @@ def test_jobs_that_only_waited_in_the_process_do_not_count():
     assert (books.ended, len(held)) == (1, 0)
 
 
-def test_memory_above_the_limit_is_enough_after_the_first_runs(memory):
+def test_memory_above_the_limit_is_enough(memory):
     limits = Recycling(max_memory=200)
-    memory(100)
-    assert limits.reason(0) == ""
+    memory(200)
+    assert limits.reason(FEWEST_RUNS) == ""
     memory(201)
-    assert limits.reason(FEWEST_RUNS - 1) == "", "the first runs import and connect"
-    assert "it uses 201 MB (--max-memory 200)" in limits.reason(FEWEST_RUNS)
+    assert "it uses 201 MB (--max-memory 200)" in limits.reason(FEWEST_RUNS + 1)
 
 
-def test_a_limit_below_what_the_process_needs_at_rest_is_said_once_and_not_applied(memory, caplog):
+def test_a_limit_below_what_the_first_jobs_need_is_said_once_and_raised(memory, caplog):
     limits = Recycling(max_memory=200)
     memory(250)
     with caplog.at_level(logging.WARNING, "django_jobs.worker"):
-        assert [limits.reason(ended) for ended in (0, 10, 1000)] == ["", "", ""]
+        assert [limits.reason(ended) for ended in (0, FEWEST_RUNS, 1000)] == ["", "", ""]
+        memory(300)
+        assert limits.reason(2000) == "", "it grew a little"
     (record,) = [record for record in caplog.records if "--max-memory" in record.message]
-    assert "200" in record.message
-    assert "250" in record.message
+    assert "--max-memory 200 is less than the 250 MB" in record.message
+    memory(320)
+    assert "it uses 320 MB (--max-memory 313)" in limits.reason(3000), "what leaks is replaced all the same"
+
+
+def test_what_a_process_needs_is_seen_right_after_its_first_jobs(memory, monkeypatch, caplog):
+    """Not a second later: what has leaked by then must not pass for it."""
+    monkeypatch.setattr(recycling, "LOOK_SECONDS", 600)
+    limits = Recycling(max_memory=200)
+    memory(250)
+    for ended in range(FEWEST_RUNS):
+        assert limits.reason(ended) == ""
+        assert "--max-memory" not in caplog.text
+    limits.reason(FEWEST_RUNS)
+    assert "--max-memory" in caplog.text
 
 
 def test_resident_memory_is_that_of_this_process():
