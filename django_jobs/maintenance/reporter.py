@@ -47,23 +47,22 @@ class Reporter:
 
     def _report(self, **more: object) -> int:
         """Whoever locks these tables holds up the report, not the other services."""
-        connection = connections[self._alias]
+        connection, running = connections[self._alias], self._running()
         try:
             with transaction.atomic(using=self._alias):
                 statements(self._alias).wait_briefly(connection)
-                self._show_worker(**more)
+                self._show_worker(running, **more)
                 counts = self._write_counts()
         finally:
             connection.close()
-        self._shown_at = clock.monotonic()
+        self._shown, self._shown_at = running, clock.monotonic()
         self._counts.note_written(counts)
         return len(counts)
 
-    def _show_worker(self, **more: object) -> None:
+    def _show_worker(self, running: int, **more: object) -> None:
         """A row that somebody has deleted is made again."""
         workers = Worker.objects.using(self._alias)
-        self._shown = self._running()
-        shown = {"running": self._shown, "last_seen_at": Now(), **more}
+        shown = {"running": running, "last_seen_at": Now(), **more}
         if not workers.filter(pk=self._row.pk).update(**shown):
             workers.bulk_create([self._row], ignore_conflicts=True)
             workers.filter(pk=self._row.pk).update(**shown)

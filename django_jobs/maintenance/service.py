@@ -13,13 +13,18 @@ from datetime import timedelta
 from math import inf
 from typing import Protocol
 
-from django.db import connections
+from django.db import InterfaceError, OperationalError, connections
 
 from django_jobs import clock
 from django_jobs.engines.protocol import EngineUnavailable, Session
 from django_jobs.logs import get_logger
 
 logger = get_logger("django_jobs.maintenance")
+
+# Of the engine's session, and of Django's connection.
+UNAVAILABLE = (EngineUnavailable, OperationalError, InterfaceError)
+# An outage for us, as after a failover, but no OperationalError.
+READ_ONLY = "25006"
 
 LONGEST_WAIT = 60.0
 # How often a process that does not lead asks itself whether it leads by now.
@@ -44,7 +49,9 @@ class Service(Protocol):
 
 
 class Maintenance:
-    """``leading``: services that only the leader runs, while ``leads()``."""
+    """``leading``: services that only the leader runs, while ``leads()``. ``beat`` is called in the thread whenever it
+    turns, with the seconds that it is about to wait.
+    """
 
     def __init__(
         self,
@@ -53,12 +60,15 @@ class Maintenance:
         *,
         leading: Sequence[Service] = (),
         leads: Callable[[], bool] = lambda: False,
+        beat: Callable[[float], None] = lambda rest: None,
         name: str = "maintenance",
     ) -> None:
         self._open_session = open_session
         self._services = (*services, *leading)
         self._leading = frozenset(service.name for service in leading)
         self._leads = leads
+        self._beat = beat
+        self._unavailable: set[str] = set()
         self._due = {service.name: 0.0 if service.pause is not None else inf for service in self._services}
         self._changed = threading.Condition()
         self._stopped = False
@@ -94,7 +104,7 @@ class Maintenance:
         while self._wait():
             self.run_due(session)
         for service in self._services:
-            _guarded(service, service.close, session)
+            self._guarded(service, service.close, session)
         session.close()
         connections.close_all()
 
@@ -102,6 +112,7 @@ class Maintenance:
         """Until a turn is due. False: this is the end."""
         with self._changed:
             while not self._stopped and (seconds := self._until_next()) > 0:
+                self._beat(seconds)
                 self._changed.wait(seconds)
             return not self._stopped
 
@@ -116,19 +127,33 @@ class Maintenance:
 
     def run_due(self, session: Session) -> None:
         for service in self._active():
+            self._beat(0.0)
             if clock.monotonic() >= self._due[service.name]:
                 # Cleared first: whoever hastens it during its turn gets another one.
                 self._due[service.name] = inf
-                _guarded(service, service.run_once, session)
+                self._guarded(service, service.run_once, session)
                 if (pause := service.pause) is not None:
                     self.hasten(service.name, pause.total_seconds())
 
+    def _guarded(self, service: Service, act: Callable[[Session], object], session: Session) -> None:
+        try:
+            act(session)
+        except BaseException as error:
+            # Also SystemExit, as from a project's notifier: it would end this thread, and nobody would hear of it.
+            if isinstance(error, UNAVAILABLE) or getattr(error.__cause__, "sqlstate", "") == READ_ONLY:
+                self._note_unavailable(service, error)
+            else:
+                logger.exception("The %s failed, and will try again.", service.name)
+        else:
+            self._note_available(service)
 
-def _guarded(service: Service, act: Callable[[Session], object], session: Session) -> None:
-    try:
-        act(session)
-    except EngineUnavailable as error:
-        logger.warning("The %s could not do its work, and will try again: %s", service.name, error)
-    except BaseException:
-        # Also SystemExit, as from a project's notifier: it would end this thread, and nobody would hear of it.
-        logger.exception("The %s failed, and will try again.", service.name)
+    def _note_unavailable(self, service: Service, error: BaseException) -> None:
+        """Said once, however long it lasts."""
+        if service.name not in self._unavailable:
+            self._unavailable.add(service.name)
+            logger.warning("The %s cannot do its work, and tries again until it can: %s", service.name, error)
+
+    def _note_available(self, service: Service) -> None:
+        if service.name in self._unavailable:
+            self._unavailable.remove(service.name)
+            logger.warning("The %s does its work again.", service.name)

@@ -30,7 +30,9 @@ SLOW_PATIENCE = timedelta(minutes=10)
 
 
 class Upkeep:
-    """``own``: services about this process alone. ``shared``: take part in what keeps the tables going."""
+    """``own``: services about this process alone. ``shared``: take part in what keeps the tables going. ``beat``: see
+    Maintenance; of the prompt thread, since the others may take their time.
+    """
 
     def __init__(
         self,
@@ -41,10 +43,11 @@ class Upkeep:
         judge: Judge,
         counts: Counts,
         poke: Callable[[], None],
+        beat: Callable[[float], None] = lambda rest: None,
         shared: bool = True,
     ) -> None:
         self._config = replace(config, build=build_fingerprint())
-        self._threads = [Maintenance(self._open_session, [*own, Absence(settings.database)])]
+        self._threads = [Maintenance(self._open_session, [*own, Absence(settings.database)], beat=beat)]
         look_every = min(settings.stage_every, settings.rescue_every)
         self._lookout = lookout = Lookout(look_every, settings.lease, settings.queues, self.hasten)
         if shared:
@@ -55,7 +58,7 @@ class Upkeep:
             prompt: list[Service] = [*schedules, Declarer(), *own, lookout, stager, rescuer]
             slow, telling = slow_services(settings, self.hasten), [notifying(settings)]
             self._threads = [
-                Maintenance(self._open_session, prompt),
+                Maintenance(self._open_session, prompt, beat=beat),
                 Maintenance(self._open_patient_session, [], leading=slow, leads=lookout.leads, name="upkeep"),
                 Maintenance(self._open_patient_session, [], leading=telling, leads=lookout.leads, name="notifying"),
             ]

@@ -31,7 +31,7 @@ from .ledger import Ledger
 from .loop import Loop
 from .overruns import Overruns
 from .poke import Poke
-from .pulse import Pulse, Watchdog
+from .pulse import EXIT_STANDSTILL, MAINTENANCE_STANDSTILL, Pulse, Watchdog
 from .recycling import Recycling
 from .registration import new_worker_id, worker_row
 from .renewer import Renewer
@@ -87,6 +87,8 @@ class WorkerProcess:
             "loop": Pulse(missable, self._session),
             "renewer": Pulse(missable),
         }
+        self._maintenance_pulse = Pulse(MAINTENANCE_STANDSTILL)
+        self._lacks_maintenance = False
         self._isolation = Isolation(self._session.clock)
         self._upkeep = self._maintenance()
         executor = Executor(
@@ -124,8 +126,11 @@ class WorkerProcess:
     def run(self) -> int:
         with self._obeying():
             self._serve()
+            self._tell_supervisor(ended=self.loop.retiring or "it was told to, or there was nothing left to do")
         self._poke.close()
-        return EXIT_STUCK if self.loop.overruns.stuck else EXIT_DONE
+        if self.loop.overruns.stuck:
+            return EXIT_STUCK
+        return EXIT_STANDSTILL if self._lacks_maintenance else EXIT_DONE
 
     def _obeying(self) -> AbstractContextManager[None]:
         if self.options.supervised is not None:
@@ -139,7 +144,7 @@ class WorkerProcess:
             self.settings.renewal_pause,
             self.pulses["renewer"],
         )
-        watchdog = Watchdog(self.pulses, self._tell)
+        watchdog = Watchdog(self.pulses, self._look_around)
         renewer.start()
         self._upkeep.start()
         watchdog.start()
@@ -172,18 +177,32 @@ class WorkerProcess:
         pulses = self.pulses.values()
         return Vitals(
             worker=self.id,
-            live=not (any(pulse.stopped for pulse in pulses) or self._upkeep.died),
+            live=not (any(pulse.stopped for pulse in pulses) or self._maintenance_stands_still),
             ready=not (self.loop.in_outage or any(pulse.slow for pulse in pulses)),
             running=len(self.held),
         )
 
-    def _tell(self) -> None:
-        """Called by the watchdog, each turn in which nothing stands still."""
-        vitals = self.vitals()
-        if vitals.live:
-            notify_systemd("WATCHDOG=1")
+    @property
+    def _maintenance_stands_still(self) -> bool:
+        return self._maintenance_pulse.stopped or self._upkeep.died
+
+    def _look_around(self) -> None:
+        """Called by the watchdog, each turn in which neither loop nor renewer stands still."""
+        self._maintenance_pulse.feel()
+        if self._maintenance_stands_still and not self._lacks_maintenance:
+            self._end_for_lack_of_maintenance()
+        notify_systemd("WATCHDOG=1")
+        self._tell_supervisor(**self.vitals().as_dict(), retiring=self.loop.retiring)
+
+    def _end_for_lack_of_maintenance(self) -> None:
+        """Running jobs do not need maintenance, so they have the time that they have at any stop."""
+        self._lacks_maintenance = True
+        logger.critical("Maintenance stands still: nothing is staged, rescued or fired here. Ending this process.")
+        self.stop()
+
+    def _tell_supervisor(self, **message: object) -> None:
         if self.options.supervised is not None:
-            self.options.supervised.tell(**vitals.as_dict(), retiring=self.loop.retiring)
+            self.options.supervised.tell(**message)
 
     def describe(self) -> str:
         """One line about who this is and what it serves."""
@@ -198,6 +217,7 @@ class WorkerProcess:
             judge=lost,
             counts=self.counts,
             poke=self._poke.poke,
+            beat=self._maintenance_pulse.beat,
             shared=self.options.maintenance,
         )
 

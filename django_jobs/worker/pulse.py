@@ -23,6 +23,8 @@ logger = get_logger("django_jobs.worker")
 EXIT_STANDSTILL = 71
 TURN_SECONDS = 1.0
 SLOW_TURNS = 5
+# Each of its calls to the database ends within seconds, and it beats between its services.
+MAINTENANCE_STANDSTILL = timedelta(minutes=10)
 
 
 class Pulse:

@@ -12,7 +12,7 @@ from django_jobs.maintenance.reporter import Reporter
 from django_jobs.maintenance.upkeep import Upkeep
 
 from .endings import lost
-from .pulse import Watchdog
+from .pulse import MAINTENANCE_STANDSTILL, Pulse, Watchdog
 from .registration import new_worker_id, worker_row
 from .signals import stop_on_signals
 from .systemd import notify_systemd
@@ -30,6 +30,7 @@ class SchedulerProcess:
         self.settings = get_settings()
         self.id = new_worker_id()
         self._stopped = threading.Event()
+        self._pulse = Pulse(MAINTENANCE_STANDSTILL)
         self._upkeep = self._maintenance()
 
     def stop(self) -> None:
@@ -37,7 +38,7 @@ class SchedulerProcess:
         self._stopped.set()
 
     def run(self) -> None:
-        watchdog = Watchdog({}, self._tell)
+        watchdog = Watchdog({"maintenance": self._pulse}, self._tell)
         with stop_on_signals(self.stop):
             logger.info("Scheduler %s.", self.id)
             self._upkeep.start()
@@ -50,7 +51,8 @@ class SchedulerProcess:
 
     def vitals(self) -> Vitals:
         """How this process is. Asked by other threads."""
-        return Vitals(worker=self.id, live=not self._upkeep.died, ready=not self._upkeep.in_outage, running=0)
+        live = not (self._pulse.stopped or self._upkeep.died)
+        return Vitals(worker=self.id, live=live, ready=not self._upkeep.in_outage, running=0)
 
     def _tell(self) -> None:
         if not self._upkeep.died:
@@ -60,4 +62,12 @@ class SchedulerProcess:
         config = EngineConfig(alias=self.settings.database, worker=self.id, lease=self.settings.lease)
         counts = Counts()
         reporter = Reporter(worker_row(self.id, []), self.settings.database, lambda: 0, counts)
-        return Upkeep(self.settings, config, own=[reporter], judge=lost, counts=counts, poke=lambda: None)
+        return Upkeep(
+            self.settings,
+            config,
+            own=[reporter],
+            judge=lost,
+            counts=counts,
+            poke=lambda: None,
+            beat=self._pulse.beat,
+        )

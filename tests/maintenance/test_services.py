@@ -3,8 +3,9 @@
 import threading
 from datetime import timedelta
 
+import psycopg
 import pytest
-from django.db import OperationalError
+from django.db import InterfaceError, InternalError, OperationalError
 
 from django_jobs.conf import get_settings
 from django_jobs.engines.protocol import SHORTEST_PATIENCE, EngineConfig, EngineUnavailable, Staging
@@ -16,6 +17,13 @@ from django_jobs.maintenance.stager import SHORTEST, Stager
 from django_jobs.maintenance.upkeep import SLOW_PATIENCE, Upkeep
 from django_jobs.models import JobCount, Worker
 from tests.waiting import wait_for
+
+
+def read_only():
+    """As Django passes it on."""
+    error = InternalError("gone")
+    error.__cause__ = psycopg.errors.ReadOnlySqlTransaction()
+    return error
 
 
 class StubSession:
@@ -68,6 +76,47 @@ def test_a_service_that_fails_is_logged_and_the_others_go_on(error, caplog):
     assert "broken one" in caplog.text
     assert "fine one" not in caplog.text
     assert (broken.closed, fine.closed, session.closed) == (1, 1, True)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [EngineUnavailable("gone"), OperationalError("gone"), InterfaceError("gone"), read_only()],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_outage_is_said_once_and_so_is_its_end(error, caplog):
+    service = StubService("one of them", error)
+    maintenance = Maintenance(StubSession, [service])
+    maintenance.start()
+    wait_for(lambda: service.turns > 3)
+    service.error, seen = None, service.turns
+    wait_for(lambda: service.turns > seen + 3)
+    maintenance.stop()
+    records = [record for record in caplog.records if "one of them" in record.getMessage()]
+    assert [record.getMessage() for record in records] == [
+        "The one of them cannot do its work, and tries again until it can: gone",
+        "The one of them does its work again.",
+    ]
+    assert not any(record.exc_info for record in records)
+
+
+def test_its_thread_beats_whenever_it_turns_whatever_fails_and_not_while_a_service_hangs():
+    release, beats = threading.Event(), []
+
+    class Hanging(StubService):
+        def run_once(self, session):
+            super().run_once(session)
+            release.wait(60)
+
+    broken, hanging = StubService("broken one", EngineUnavailable("gone")), Hanging("hanging one")
+    maintenance = Maintenance(StubSession, [broken, hanging], beat=beats.append)
+    maintenance.start()
+    wait_for(lambda: hanging.turns)
+    assert beats == [0.0, 0.0], "one for each service"
+    release.set()
+    wait_for(lambda: broken.turns > 5 and hanging.turns > 5)
+    maintenance.stop()
+    assert len(beats) > 10
+    assert max(beats) <= 0.001, "and before each pause, which it tells"
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -194,6 +243,18 @@ def test_a_row_that_was_deleted_is_made_again(reporter):
     Worker.objects.all().delete()
     reporter.close(None)
     assert Worker.objects.get().stopped_at is not None
+
+
+def test_a_report_that_failed_is_news_still(reporter, monkeypatch):
+    reporter.run_once(None)
+    reporter._running = lambda: 8
+    with monkeypatch.context() as patch:
+        patch.setattr(reporter, "_write_counts", lambda: (_ for _ in ()).throw(OperationalError("gone")))
+        with pytest.raises(OperationalError):
+            reporter.run_once(None)
+    assert Worker.objects.get().running == 7
+    reporter.run_once(None)
+    assert Worker.objects.get().running == 8
 
 
 def test_partitions_are_made_ahead_once(transactional_db):

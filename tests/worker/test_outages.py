@@ -242,6 +242,9 @@ def test_a_server_that_is_away_for_three_leases_starts_nothing_a_second_time(job
         connections["default"].close()
     assert sorted(map(str, runs)) == [*map(str, range(9)), "meanwhile"]
     assert "was rescued" not in caplog.text
+    from_maintenance = [record for record in caplog.records if record.name == "django_jobs.maintenance"]
+    assert from_maintenance
+    assert not any(record.exc_info for record in from_maintenance), "an outage is no bug"
 
 
 def lease_is_live(one):

@@ -1,12 +1,19 @@
 """A loop or a renewer that stands still ends the process; a database that does not answer does not."""
 
+import threading
 from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
 
+from django_jobs import get_job
+from django_jobs.engines.protocol import EngineUnavailable
+from django_jobs.maintenance.firing import Firing
+from django_jobs.maintenance.lookout import Lookout
+from django_jobs.maintenance.reporter import Reporter
 from django_jobs.worker.overruns import LOOK_SECONDS
 from django_jobs.worker.pulse import EXIT_STANDSTILL, SLOW_TURNS, Pulse, Watchdog
+from django_jobs.worker.scheduler import SchedulerProcess
 from tests.app.jobs import nap
 from tests.waiting import wait_for
 
@@ -118,3 +125,69 @@ def test_a_session_says_while_a_call_is_going_on():
         session = worker.process.loop.session
         assert session.calling in (True, False)
     assert session.calling is False
+
+
+@pytest.fixture
+def hanging_maintenance(monkeypatch):
+    """Hangs in its first turn, until the event is set. It may hang for two seconds."""
+    release = threading.Event()
+    monkeypatch.setattr(Reporter, "run_once", lambda self, session: release.wait(60))
+    for user in ("process", "scheduler"):
+        monkeypatch.setattr(f"django_jobs.worker.{user}.MAINTENANCE_STANDSTILL", timedelta(seconds=2))
+    yield release
+    release.set()
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["with scheduler", "without scheduler"])
+def test_a_worker_whose_maintenance_stands_still_lets_its_running_jobs_end_and_ends(
+    job, hanging_maintenance, caplog, shared
+):
+    finish = threading.Event()
+
+    @job("long")
+    def long():
+        assert finish.wait(60)
+
+    enqueued = long.enqueue()
+    with running_worker(maintenance=shared) as worker:
+        wait_for(lambda: "Maintenance stands still" in caplog.text, timeout=20)
+        assert not worker.process.vitals().live
+        finish.set()
+        wait_for(lambda: not worker.alive, timeout=20)
+        hanging_maintenance.set()
+    assert worker.code == EXIT_STANDSTILL
+    assert (get_job(enqueued.id).status, get_job(enqueued.id).attempts) == ("succeeded", 1)
+
+
+def test_a_scheduler_that_stands_still_ends(hanging_maintenance, monkeypatch):
+    codes = []
+    monkeypatch.setattr("django_jobs.worker.pulse.end_process", codes.append)
+    scheduler = SchedulerProcess()
+    thread = threading.Thread(target=scheduler.run, name="scheduler under test")
+    thread.start()
+    wait_for(lambda: codes, timeout=20)
+    assert not scheduler.vitals().live
+    scheduler.stop()
+    hanging_maintenance.set()
+    thread.join(20)
+    assert codes[0] == EXIT_STANDSTILL
+
+
+def test_maintenance_that_cannot_reach_the_database_does_not_stand_still(monkeypatch, hanging_maintenance):
+    """Every turn fails, for longer than it may hang."""
+    hanging_maintenance.set()
+
+    def fail(*_):
+        raise EngineUnavailable("gone")
+
+    monkeypatch.setattr(Lookout, "run_once", fail)
+    monkeypatch.setattr(Firing, "run_once", fail)
+    monkeypatch.setattr(Reporter, "run_once", fail)
+    with running_worker() as worker:
+        pulse, turns = worker.process._maintenance_pulse, []
+        feel = pulse.feel
+        monkeypatch.setattr(pulse, "feel", lambda: (turns.append(pulse.missed), feel()))
+        wait_for(lambda: len(turns) > 5, timeout=20, message="five turns of the watchdog")
+        assert not pulse.stopped
+        assert worker.process.vitals().live
+    assert worker.code == 0

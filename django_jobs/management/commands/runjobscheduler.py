@@ -27,7 +27,7 @@ others go on without a pause. The types of the schedules must be installed here,
 
 A signal ends it after the statement it is at, within 5 seconds. Killing it loses nothing.
 
-Exit codes: 0 stopped; 1 wrong settings, or no usable database at the start.
+Exit codes: 0 stopped; 1 wrong settings, or no usable database at the start; 71 it stood still: start a new process.
 """
 
 

@@ -17,8 +17,8 @@ from django_jobs.registry import registry
 from django_jobs.worker.channel import Channel
 from django_jobs.worker.isolated import serve_isolated_runs
 from django_jobs.worker.ledger import Ledger
-from django_jobs.worker.process import WorkerOptions, WorkerProcess
-from django_jobs.worker.pulse import end_process, end_process_in
+from django_jobs.worker.process import EXIT_STUCK, WorkerOptions, WorkerProcess
+from django_jobs.worker.pulse import EXIT_STANDSTILL, end_process, end_process_in
 from django_jobs.worker.queue_list import parse_queues
 from django_jobs.worker.relaunch import is_this_process
 from django_jobs.worker.supervised import Supervised
@@ -44,14 +44,17 @@ process manager a longer kill delay than --shutdown-timeout.
 
 Exit codes: 0 stopped, drained, or to be replaced (--max-jobs, --max-memory); 1 wrong arguments or settings, or no
 usable database at the start; 70 handlers overran their time-out and did not end, or worker processes could not be
-stopped in time; 71 the loop or the renewer stood still. After 70 and 71 start a new process.
+stopped in time; 71 the loop, the renewer or the maintenance stood still. After 70 and 71 start a new process.
 """
 
 LONGEST_SECONDS = 366 * 24 * 3600
 MOST_PROCESSES = 256
 LAST_SECONDS = 5.0
 
-STUCK = "Handlers overran their time-out and did not end; their jobs are retried elsewhere. Start a new process."
+WHY = {
+    EXIT_STUCK: "Handlers overran their time-out and did not end; their jobs are retried. Start a new process.",
+    EXIT_STANDSTILL: "Maintenance stood still. Start a new process.",
+}
 
 
 class Command(BaseCommand):
@@ -117,7 +120,7 @@ class Command(BaseCommand):
         with probes(options, worker.vitals):
             code = worker.run()
         if code:
-            self.stderr.write(STUCK)
+            self.stderr.write(WHY[code])
         if worker.left_behind:
             end_process(code)
         if is_this_process():
