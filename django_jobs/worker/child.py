@@ -91,6 +91,11 @@ class Child:
         return int(self._popen.returncode)
 
     @property
+    def ended_in_order(self) -> bool:
+        """Did it say that it had finished, and then end? A handler may end its process with 0 as well."""
+        return self.returncode == 0 and "ended" in self.state
+
+    @property
     def cause(self) -> str:
         """How it died, in words."""
         cause = f"worker died: {cause_of_death(self.returncode)}"

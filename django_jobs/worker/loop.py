@@ -113,8 +113,8 @@ class Loop:
         return self._left_behind or self.overruns.stuck > 0
 
     @property
-    def retiring(self) -> bool:
-        """Is this process to be replaced once its running jobs have ended?"""
+    def retiring(self) -> str:
+        """Why this process is to be replaced once its running jobs have ended. Empty: it is not."""
         return self._stopping.retiring
 
     @property
@@ -333,7 +333,7 @@ class Loop:
             self.stop()
         if not self._stopping.begun and (reason := self.recycling.reason(self._books.ended)):
             logger.info("Ending once the running jobs have ended: %s.", reason)
-            self._stopping.retire()
+            self._stopping.retire(reason)
         for group in self.groups:
             if group.stale(STALE_SECONDS):
                 self._give_unstarted_back(group)

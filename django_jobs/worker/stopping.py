@@ -18,13 +18,13 @@ class Step(Enum):
 
 class Stopping:
     """The first ``ask`` waits for running jobs up to ``timeout`` seconds; the second does not wait. Who only
-    retires waits for as long as they take.
+    retires waits for as long as they take; ``retiring`` is why, empty if it does not.
     """
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
         self._asked = 0
-        self.retiring = False
+        self.retiring = ""
         self._begun = False
         self._since: float | None = None
         self._cancelled_at: float | None = None
@@ -34,8 +34,8 @@ class Stopping:
         """Safe in a signal handler."""
         self._asked += 1
 
-    def retire(self) -> None:
-        self.retiring = True
+    def retire(self, reason: str) -> None:
+        self.retiring = reason
 
     @property
     def asked(self) -> bool:

@@ -169,12 +169,13 @@ class Supervisor:
 
     def _clear_up(self, child: Child) -> None:
         seat = next((seat for seat in self._seats if seat.child is child), None)
-        if child.returncode and child.worker:
+        if child.worker and not child.ended_in_order:
             self._freer.free(child.worker, child.cause, child.ledger.started())
         if child.returncode and child.worker and self._asked:
             self._trouble = True
         if seat is None:
             self._leaving.remove(child)
+            self._note_end(child)
         elif self.options.drain and not child.returncode and not child.state.get("retiring"):
             seat.child, seat.done = None, True
         else:
@@ -183,10 +184,17 @@ class Supervisor:
     def _plan_successor(self, seat: Seat, child: Child) -> None:
         steady = child.age > STEADY_SECONDS or (not child.returncode and bool(child.worker))
         pause = seat.vacate(steady=steady, longest=LAST_PAUSE_RELOADING if self.options.reload else LAST_PAUSE)
-        if not self._asked:
-            after = f" in {pause:g} s" if pause else ""
-            line = "%s (pid %d, %s). Another one is started%s."
-            logger.warning(line, child.cause, child.pid, child.worker or "it had not started yet", after)
+        self._note_end(child, f" Another one is started{f' in {pause:g} s' if pause else ''}.")
+
+    def _note_end(self, child: Child, then: str = "") -> None:
+        """A process that was to end is no news; one that died is."""
+        if self._asked:
+            return
+        if child.ended_in_order:
+            logger.info("Process %d (%s) has ended: %s.%s", child.pid, child.worker, child.state["ended"], then)
+        else:
+            who = child.worker or "it had not started yet"
+            logger.warning("%s (pid %d, %s).%s", child.cause, child.pid, who, then)
 
     def _replace_leaving(self) -> None:
         """A child that is to end makes room at once; its running jobs have their time."""
@@ -194,10 +202,12 @@ class Supervisor:
             child = seat.child
             if child is None or self._asked:
                 continue
+            reason = child.state.get("retiring")
             if changed := child.state.get("changed"):
-                logger.info("%s changed: replacing process %d.", changed, child.pid)
+                reason = f"{changed} changed"
                 child.tell(stop=GRACEFULLY)
-            if changed or child.state.get("retiring"):
+            if reason:
+                logger.info("Replacing process %d: %s.", child.pid, reason)
                 self._leaving.append(child)
                 seat.vacate(steady=True, longest=0.0)
 

@@ -52,12 +52,13 @@ def test_the_jobs_of_a_dead_child_are_free_at_once_with_the_cause_on_record(
     supervisor.wait_for_workers(2)
 
 
-def test_a_child_that_exits_by_itself_is_replaced_and_its_exit_code_is_on_record(start_supervisor, wait_for_marks):
+@pytest.mark.parametrize("code", [3, 0])
+def test_a_child_that_exits_by_itself_is_replaced_and_its_exit_code_is_on_record(start_supervisor, code):
     supervisor = start_supervisor(1, **LONG_LEASE)
     (first,) = supervisor.workers()
-    enqueued = quit_process.enqueue(label="a", code=3)
+    enqueued = quit_process.enqueue(label="a", code=code)
     wait_for(lambda: get_job(enqueued.id).status == "dead", timeout=30, message=supervisor.output)
-    assert "worker died: exit code 3" in get_job(enqueued.id).errors[0]["message"]
+    assert f"worker died: exit code {code}" in get_job(enqueued.id).errors[0]["message"]
     assert supervisor.wait_for_workers(1, besides=[first])
 
 
@@ -171,6 +172,23 @@ def test_children_that_are_recycled_are_replaced_and_every_job_runs_once(start_s
     assert Mark.objects.count() == 50
     assert Mark.objects.values("pid").distinct().count() > 2
     assert "worker died" not in str([get_job(one.id).errors for one in jobs])
+    assert "worker died" not in supervisor.output, "that was planned"
+    assert re.search(
+        r"INFO .*: \d+ jobs have run here \(--max-jobs 10\)\. Another|INFO Replacing process", supervisor.output
+    )
+
+
+def test_a_memory_limit_below_what_a_process_needs_is_said_once_and_does_not_replace_it_after_every_few_jobs(
+    start_supervisor,
+):
+    supervisor = start_supervisor(1, "--max-memory", "1", "--concurrency", "2")
+    for _ in range(2):
+        mark.enqueue_many([{"label": f"{n}"} for n in range(50)])
+        nap.enqueue(label="beyond the next look", seconds=1.5)
+        wait_for(lambda: not Job.objects.exists(), timeout=60, message=supervisor.output)
+    assert Mark.objects.values("pid").distinct().count() == 1
+    assert supervisor.output.count("--max-memory 1 is less than") == 1
+    assert "Ending once" not in supervisor.output
 
 
 def test_a_replacement_starts_although_the_one_that_leaves_is_still_busy(start_supervisor, gate, wait_for_marks):
