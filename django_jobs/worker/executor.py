@@ -107,7 +107,7 @@ class Executor:
                     result = await run.coroutine
                     _refuse(await _left_in_thread(context))
                 finally:
-                    _retire_thread(context)
+                    _retire_threads(run, context)
             return succeeded(run, result)
         except BaseException as error:  # noqa: BLE001
             return _ending(run, error)
@@ -220,12 +220,14 @@ async def _left_in_thread(context: Any) -> str:
     return ""
 
 
-def _retire_thread(context: Any) -> None:
-    """End the thread that served this run's ORM calls, without waiting for a call that may still be going on in it."""
+def _retire_threads(run: Run, context: Any) -> None:
+    """End those that served this run's calls, without waiting for one that may still be going on."""
     thread = SyncToAsync.context_to_thread_executor.pop(context, None)
     if thread is not None:
-        thread.submit(close_connections)
+        run.note_call(thread.submit(close_connections))
         thread.shutdown(wait=False)
+    if run.pool is not None:
+        run.pool.shutdown(wait=False)
 
 
 def _ending(run: Run, error: BaseException) -> Ended:

@@ -252,7 +252,7 @@ class Loop:
             wait = 0.0
         if self._stopping.begun:
             wait = min(wait, SHORT_POLL)
-        if len(self.held):
+        if len(self.held) or self.overruns.watching:
             wait = min(wait, LOOK_SECONDS)
         self.pulse.beat(wait)
         if self._backoff.active:

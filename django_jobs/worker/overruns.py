@@ -2,7 +2,8 @@
 
 An async run past its time-out is cancelled, an isolated one killed; it has the grace to end. A thread cannot be
 stopped: its slot is given up at once. The job of a run that still goes on when it is given up is retried no earlier
-than the grace, and if the handler has not ended by then it is stuck and the process must be replaced.
+than the grace, and if the handler has not ended by then it is stuck and the process must be replaced. So it is when a
+cancelled run has left a call in a thread.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Overruns:
         self._grace = grace.total_seconds()
         self._next_look = 0.0
         self._next_complaint = 0.0
-        self._given_up: list[Run] = []
+        self._overdue: list[Run] = []
 
     def look(self, held: Held) -> Iterator[tuple[Slots, Run, Outcome]]:
         """Yields the runs to give up on, with their outcome. At most every LOOK_SECONDS."""
@@ -42,8 +43,11 @@ class Overruns:
         self._next_look = now + LOOK_SECONDS
         self._complain_of_blocked_loop(now)
         for slots, run in held.snapshot():
-            if run.deadline is not None and now > run.deadline and not run.ended and self._is_over(run, now):
-                self._given_up.append(run)
+            if run.deadline is None or now <= run.deadline or run.ended:
+                continue
+            if run not in self._overdue:
+                self._overdue.append(run)
+            if self._is_over(run, now):
                 yield slots, run, overran(run)
 
     def _is_over(self, run: Run, now: float) -> bool:
@@ -54,11 +58,16 @@ class Overruns:
         return run.deadline is not None and now > run.deadline + self._grace
 
     @property
+    def watching(self) -> bool:
+        """Does something still go on, or did a moment ago, of runs that are overdue?"""
+        return bool(self._overdue)
+
+    @property
     def stuck(self) -> int:
-        """How many given-up runs still go on after their grace."""
+        """Of how many overdue runs something still goes on after their grace."""
         now = clock.monotonic()
-        self._given_up = [run for run in self._given_up if not run.returned]
-        return sum(run.deadline is not None and now > run.deadline + self._grace for run in self._given_up)
+        self._overdue = [run for run in self._overdue if not run.is_gone]
+        return sum(run.deadline is not None and now > run.deadline + self._grace for run in self._overdue)
 
     def _complain_of_blocked_loop(self, now: float) -> None:
         seconds = self._tasks.blocked_for()

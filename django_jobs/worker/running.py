@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 from functools import cached_property
 from types import TracebackType
@@ -38,9 +39,11 @@ class Run:
     ``job_type`` is None for a type this build does not know. ``stopping``: why ``stop`` was called:
     ``timeout``, ``shutdown`` or ``lease``. ``cell``: its place in the ledger, 0 for none. ``ended``: its slot is
     free, guarded by its Slots. ``returned``: the handler has come back, perhaps after it was given up on.
+    ``calls``: what it has going on in threads besides, of ``pool`` for one.
     """
 
     __slots__ = (
+        "calls",
         "cancelled",
         "cell",
         "coroutine",
@@ -50,6 +53,7 @@ class Run:
         "job_type",
         "lost",
         "metrics",
+        "pool",
         "progress",
         "returned",
         "settled",
@@ -74,6 +78,8 @@ class Run:
         self.progress: dict[str, Any] | None = None
         self.shown: dict[str, Any] | None = None
         self.coroutine: Any = None
+        self.pool: ThreadPoolExecutor | None = None
+        self.calls: set[Future[Any]] = set()
         self.stop: Callable[[], object] | None = None
         self.stopping = ""
 
@@ -106,6 +112,17 @@ class Run:
             self.stopping = why
             if self.stop is not None:
                 self.stop()
+
+    def note_call(self, call: Future[Any]) -> Future[Any]:
+        """It goes on in a thread, which the end of the handler does not stop."""
+        self.calls.add(call)
+        call.add_done_callback(self.calls.discard)
+        return call
+
+    @property
+    def is_gone(self) -> bool:
+        """Has the handler come back, and whatever it had going on in threads?"""
+        return self.returned and not self.calls
 
     @property
     def duration_ms(self) -> int:

@@ -13,6 +13,7 @@ from django_jobs import clock
 from django_jobs.logs import get_logger
 
 from .executor import Ended, Executor
+from .offloading import RunPools, current_run
 from .running import Run
 from .slots import Slots
 
@@ -40,6 +41,7 @@ class Tasks:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
+                self._loop.set_default_executor(RunPools())
                 self._thread = threading.Thread(
                     target=self._serve, args=(self._loop,), name="django_jobs event loop", daemon=True
                 )
@@ -63,6 +65,7 @@ class Tasks:
 
     async def _serve_run(self, slots: Slots, run: Run) -> None:
         task = cast("asyncio.Task[Any]", asyncio.current_task())
+        current_run.set(run)
         # From here on, not earlier: a task that is cancelled before its first step never runs at all.
         run.stop = partial(self._running_loop().call_soon_threadsafe, task.cancel)
         run.start()

@@ -162,6 +162,20 @@ def test_a_process_with_a_stuck_thread_ends_with_its_own_exit_code_and_hands_the
     release.set()
 
 
+def test_a_stuck_thread_is_noticed_although_its_worker_is_asleep(job, release, configure):
+    configure(TIMEOUT_GRACE=0.5, POLL_EVERY=600, POLL_EVERY_UNPROVEN=600)
+
+    @job("stuck", timeout=0.2, max_attempts=1)
+    def stuck():
+        release.wait(60)
+
+    stuck.enqueue()
+    with running_worker() as worker:
+        wait_for(lambda: not worker.alive, timeout=20)
+        assert worker.code == 70
+    release.set()
+
+
 def test_a_thread_that_comes_back_within_the_grace_does_not_end_the_process(job, configure):
     configure(TIMEOUT_GRACE=5)
     looked = threading.Event()
