@@ -141,7 +141,7 @@ def test_a_server_that_turns_read_only_for_a_while_is_left_and_found_again(job, 
         wait_for(lambda: "read-only transaction" in caplog.text or get_job(ids[n]).status == "succeeded", timeout=30)
         return get_job(ids[n]).status == "processing"
 
-    with PostgresServer() as server, other_server(server), running_worker() as worker:
+    with PostgresServer() as server, other_server(server), running_worker(concurrency=len(gates)) as worker:
         ids = [long.enqueue(n=n).id for n in range(len(gates))]
         wait_for(lambda: len(runs) == len(gates))
         before = worker.process._session.generation
