@@ -27,7 +27,7 @@ from .audit import Actor, audit
 from .enqueued import EnqueuedJob
 from .payload_view import shown_payload
 from .planning import plan_from_now
-from .schedule_spec import SPEC_FIELDS, ScheduleSpec, make_spec, type_name
+from .schedule_spec import SPEC_FIELDS, ScheduleSpec, make_spec, moment_fault, type_name
 from .slots import context_of, job_of, record_run_now
 from .timetable import MOMENT, Timetable
 from .transactions import enqueueing_connection, wake_after_commit
@@ -172,11 +172,14 @@ def preview_schedule(name: str, count: int = 5) -> list[PreviewedSlot]:
 
 
 def preview_timetable(timetable: Timetable, now: datetime, count: int) -> list[PreviewedSlot]:
+    """Raises InvalidSchedule."""
+    if timetable.start_at is not None and (fault := moment_fault("start_at", timetable.start_at)):
+        raise InvalidSchedule(fault)
     slots = timetable.after(now, count)
     if timetable.every is None:
         base = slots[0] - MOMENT if slots else now
         return cron_rules.preview(timetable.cron, timetable.timezone, base, len(slots))
-    zone = ZoneInfo(timetable.timezone)
+    zone = ZoneInfo(cron_rules.validate_timezone(timetable.timezone))
     return [PreviewedSlot(at=slot, local=slot.astimezone(zone), note="") for slot in slots]
 
 

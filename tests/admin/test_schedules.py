@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db.models import JSONField, Value
 from django.utils import timezone
 
 from django_jobs.admin.schedule_form import changed_values
@@ -139,9 +140,28 @@ def test_a_hidden_payload_stays_as_it_is(client, make_user, hourly):
     assert Schedule.objects.get().payload == {"password": "hunter2"}
 
 
-def test_rows_that_somebody_broke_by_hand_are_shown(boss, hourly):
-    Schedule.objects.update(cron="nonsense", every=None, timezone="Mars/Base")
-    assert "nonsense" in page(boss, "schedule_changelist")
+BROKEN = [
+    {"cron": "nonsense", "every": None, "timezone": "Mars/Base"},
+    {"timezone": "Mars/Base"},
+    {"every": timedelta(0)},
+    {"every": timedelta(days=10_000)},
+    {"cron": "0 8 * * *"},
+    {"every": None},
+    {"start_at": datetime(9999, 12, 31, 23, 59, tzinfo=UTC)},
+    {"catch_up": "maybe", "overlap": "", "type": ""},
+    {"payload": None, "expect": None},
+]
+
+
+@pytest.mark.parametrize("columns", BROKEN, ids=str)
+def test_rows_that_somebody_broke_by_hand_are_shown(boss, hourly, columns):
+    Schedule.objects.update(
+        **{
+            name: Value(None, JSONField()) if value is None and name in ("payload", "expect") else value
+            for name, value in columns.items()
+        }
+    )
+    assert "hourly" in page(boss, "schedule_changelist")
     assert boss.get(url("schedule_one"), {"name": "hourly"}).status_code == 200
     assert boss.get(url("schedule_form"), {"name": "hourly"}).status_code == 200
 
