@@ -292,7 +292,7 @@ def target_kind(name: str) -> object:
 @register.filter
 def brief(value: Any) -> str:
     """JSON on one line, not all of it."""
-    text = "" if value is None else json.dumps(value, ensure_ascii=False)
+    text = "" if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
     return text if len(text) <= BRIEF else text[:BRIEF] + "…"
 
 
