@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
+from django.utils.translation import gettext_lazy as _
 
 
 class DjangoJobsConfig(AppConfig):
     name = "django_jobs"
-    verbose_name = "Jobs"
+    verbose_name = _("Jobs")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

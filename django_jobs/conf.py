@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from .exceptions import ConfigurationError, UnknownQueue
@@ -259,15 +260,25 @@ class Settings(BaseModel):
         """Return ``queue``. Raises UnknownQueue, naming the nearest one."""
         if isinstance(queue, str) and queue in self.queues:
             return self.queues[self.queues.index(queue)]
+        told = {
+            "queue": queue,
+            "hint": did_you_mean(queue, self.queues),
+            "declared": ", ".join(self.queues),
+            "setting": SETTING,
+        }
         raise UnknownQueue(
-            f"Queue {queue!r} is not declared.{did_you_mean(queue, self.queues)} "
-            f"Declared: {', '.join(self.queues)}. Add it to {SETTING}['QUEUES'] or use one of these."
+            _(
+                "Queue %(queue)r is not declared.%(hint)s Declared: %(declared)s. "
+                "Add it to %(setting)s['QUEUES'] or use one of these."
+            )
+            % told
         )
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """The nearest known word, as a sentence behind a space; empty if none is near."""
     near = get_close_matches(word, list(known), n=1) if isinstance(word, str) else []
-    return f" Did you mean {near[0]!r}?" if near else ""
+    return " " + _("Did you mean %r?") % near[0] if near else ""
 
 
 def check_queue_name(name: str) -> None:

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, TypeGuard
 
+from django.utils.translation import gettext as _
+
 from .exceptions import ConfigurationError
 
 FEWEST_USUAL = 5
+MAX_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,9 @@ class AtLeast:
 
     def __post_init__(self) -> None:
         if not is_number(self.minimum):
-            raise ConfigurationError(f"at_least() takes a finite number, such as at_least(1), not {self.minimum!r}.")
+            raise ConfigurationError(
+                _("at_least() takes a finite number, such as at_least(1), not %r.") % (self.minimum,)
+            )
 
     def fault(self, value: float, usual: float | None) -> str:
         """Why ``value`` is unexpected; empty if it is not. ``usual`` is None where nothing is usual yet."""
@@ -43,7 +48,7 @@ class NearUsual:
     def __post_init__(self) -> None:
         if not is_number(self.share) or self.share <= 0:
             raise ConfigurationError(
-                f"near_usual() takes a share above zero, such as near_usual(0.5) for 50 %, not {self.share!r}."
+                _("near_usual() takes a share above zero, such as near_usual(0.5) for half, not %r.") % (self.share,)
             )
 
     def fault(self, value: float, usual: float | None) -> str:
@@ -79,13 +84,16 @@ _KINDS: dict[str, Callable[[Any], Expectation]] = {"at_least": AtLeast, "near_us
 def parse_expectations(stored: object) -> dict[str, Expectation]:
     """From their form in rows and requests. Raises ConfigurationError that names the entry."""
     if not isinstance(stored, Mapping):
-        raise ConfigurationError(f"expect must be a dict of names and expectations, not {stored!r}.")
+        raise ConfigurationError(_("expect must be a dict of names and expectations, not %r.") % (stored,))
     return {_name(name): _parsed(name, value) for name, value in stored.items()}
 
 
 def _name(name: object) -> str:
-    if not isinstance(name, str) or not name:
-        raise ConfigurationError(f"expect names the numbers that run.report() is given, not {name!r}.")
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        told = {"most": MAX_NAME, "name": name}
+        raise ConfigurationError(
+            _("expect names numbers of run.report(), with 1 to %(most)d printable characters, not %(name)r.") % told
+        )
     return name
 
 
@@ -97,8 +105,11 @@ def _parsed(name: object, value: object) -> Expectation:
         if kind in _KINDS:
             return _KINDS[kind](number)
     raise ConfigurationError(
-        f"expect[{name!r}] must be at_least(…) or near_usual(…), written {{'at_least': 1}} or {{'near_usual': 0.5}} in "
-        f"rows and requests, not {value!r}."
+        _(
+            "expect[%(name)r] must be at_least(…) or near_usual(…), written {'at_least': 1} or {'near_usual': 0.5} in "
+            "rows and requests, not %(value)r."
+        )
+        % {"name": name, "value": value}
     )
 
 
@@ -128,4 +139,10 @@ def usual_of(runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """A finite one, that a float can hold."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.utils.translation import gettext as _
+
 from .conf import did_you_mean
 from .exceptions import ConfigurationError, UnknownJobType
 from .policy import JobType
@@ -33,8 +35,11 @@ class Registry:
         found = self._by_name.get(name) if isinstance(name, str) else None
         if found is None:
             raise UnknownJobType(
-                f"No handler is registered as {name!r}.{did_you_mean(name, self._by_name)} Handlers are found in the "
-                "jobs.py of each installed app; check that the app is in INSTALLED_APPS and the name is spelt right."
+                _(
+                    "No handler is registered as %(name)r.%(hint)s Handlers are found in the jobs.py of each installed "
+                    "app; check that the app is in INSTALLED_APPS and the name is spelt right."
+                )
+                % {"name": name, "hint": did_you_mean(name, self._by_name)}
             )
         return found
 

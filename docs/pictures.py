@@ -114,7 +114,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "job-dead", url("job_change", DeadJob.objects.filter(reason="timeout").latest("failed_at").pk)
     yield "job-running", url("job_change", Job.objects.exclude(progress=None).get().pk)
     yield "bulk-operation", url("bulkoperation_change", BulkOperation.objects.get(state="canary").pk)
-    yield "schedule-form", url("schedule_form", name="stock report of north-star")
+    yield "schedule-form", url("schedule_form", name="stock reports")
 
 
 def picture(page, name: str) -> None:

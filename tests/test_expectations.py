@@ -8,7 +8,7 @@ from django_jobs.exceptions import ConfigurationError
 from django_jobs.expectations import at_least, faults, near_usual, parse_expectations, usual_of
 
 
-@pytest.mark.parametrize("wrong", [None, "1", True, math.nan, math.inf])
+@pytest.mark.parametrize("wrong", [None, "1", True, math.nan, math.inf, 10**400])
 @pytest.mark.parametrize("make", [at_least, near_usual])
 def test_a_wrong_number_is_refused_with_an_example(make, wrong):
     with pytest.raises(ConfigurationError, match=rf"such as {make.__name__}\("):
@@ -68,6 +68,8 @@ def test_the_stored_form_says_the_same():
         {"rows": {"at_least": "1"}},
         {"rows": {"at_least": 1, "near_usual": 1}},
         {"": {"at_least": 1}},
+        {"x" * 201: {"at_least": 1}},
+        {"a\x00": {"at_least": 1}},
         {5: {"at_least": 1}},
     ],
     ids=repr,
@@ -84,3 +86,8 @@ def test_the_usual_value_is_a_median_that_one_strange_run_does_not_move():
 def test_nothing_is_usual_before_five_runs_reported_it():
     assert usual_of([{"rows": 1, "note": "x", "nan": math.nan}] * 4) == {}
     assert usual_of([{"rows": 1, "note": "x", "nan": math.nan}] * 5) == {"rows": 1}
+
+
+def test_a_number_that_no_float_holds_is_no_number():
+    assert faults({"rows": at_least(1)}, {"rows": 10**400}, None)["rows"].endswith("no number")
+    assert usual_of([{"rows": 10**400}] * 5) == {}

@@ -21,6 +21,7 @@ from .actors import actor
 from .base import JobsAdmin
 from .job_page import find
 from .links import job_url
+from .refusals import told
 from .rights import REVEAL, may
 
 
@@ -53,7 +54,7 @@ def _retry(request: HttpRequest, id: UUID, text: str) -> str:
     try:
         moved = retry_changed(id, json.loads(text), actor=actor(request))
     except (InvalidPayload, UnknownJobType) as error:
-        return str(error)
+        return told(error)
     except (ValueError, RecursionError) as error:
         return _("This is not JSON: %s") % error
     except JobNotFound:

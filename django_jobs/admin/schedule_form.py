@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import available_timezones
@@ -16,15 +16,20 @@ from django.utils.translation import gettext_lazy
 
 from django_jobs import clock
 from django_jobs.cron import PreviewedSlot, describe, describe_interval
-from django_jobs.exceptions import InvalidSchedule
+from django_jobs.exceptions import DjangoJobsError, InvalidSchedule
 from django_jobs.models import CatchUp, Overlap, Schedule
 from django_jobs.operations.payload_view import shown_payload
+from django_jobs.operations.schedule_spec import make_spec, moment_fault
 from django_jobs.operations.schedules import preview_timetable
 from django_jobs.operations.timetable import Timetable
 from django_jobs.registry import registry
 
+from .refusals import told
+
 SLOTS = 5
 MOST_DIGITS = 20
+LONGEST_EXPECT = 4_000  # characters
+UNNAMED = "…"
 CATCH_UP = (
     (CatchUp.LATEST.value, gettext_lazy("run the latest one")),
     (CatchUp.ALL.value, gettext_lazy("run all of them")),
@@ -48,13 +53,14 @@ FIELDS = (
     "catch_up",
     "overlap",
     "expect_success_within",
+    "expect",
     "payload",
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """``fault``: why it means nothing."""
+    """``fault``: why it would be refused; a timetable may have a meaning all the same."""
 
     words: str = ""
     slots: list[PreviewedSlot] = field(default_factory=list)
@@ -78,6 +84,7 @@ def values_of(schedule: Schedule) -> dict[str, str]:
         "catch_up": schedule.catch_up,
         "overlap": schedule.overlap,
         "expect_success_within": _seconds_text(schedule.expect_success_within),
+        "expect": json.dumps(schedule.expect, ensure_ascii=False) if schedule.expect else "",
         "payload": json.dumps(schedule.payload, indent=2, ensure_ascii=False),
     }
 
@@ -93,7 +100,8 @@ def seen_values_of(schedule: Schedule) -> dict[str, str]:
 def changed_values(schedule: Schedule, form: Mapping[str, str]) -> dict[str, str]:
     """What the form says differently. The rest is left alone, also where the form cannot tell all of it."""
     shown = values_of(schedule)
-    changed = {name: text for name, text in form.items() if text != shown.get(name)}
+    # Browsers end the lines of a textarea with CR LF.
+    changed = {name: text for name, text in form.items() if text.replace("\r\n", "\n") != shown.get(name)}
     return changed | {"type": form.get("type", schedule.type)} if "payload" in changed else changed
 
 
@@ -128,6 +136,7 @@ def options_of(form: Mapping[str, str]) -> dict[str, Any]:
         "catch_up": str,
         "overlap": str,
         "expect_success_within": lambda text: _duration("expect_success_within", text),
+        "expect": _expect,
     }
     options: dict[str, Any] = {name: reader(form[name]) for name, reader in read.items() if name in form}
     if "payload" in form:
@@ -147,8 +156,8 @@ def _duration(name: str, text: str) -> timedelta | None:
         ) from None
 
 
-def _short(text: str) -> str:
-    if len(text) > MOST_DIGITS:
+def _short(text: str, most: int = MOST_DIGITS) -> str:
+    if len(text) > most:
         raise ValueError(text)
     return text
 
@@ -159,13 +168,14 @@ def _moment(name: str, text: str) -> datetime | None:
         return None
     try:
         instant = parse_datetime(text)
-        if instant is None:
-            raise ValueError(text)
-        return timezone.make_aware(instant) if timezone.is_naive(instant) else instant
-    except (ValueError, OverflowError):
-        raise InvalidSchedule(
-            _("%(name)s: “%(text)s” is no date and time.") % {"name": name, "text": text[:40]}
-        ) from None
+    except ValueError:
+        instant = None
+    if instant is None:
+        raise InvalidSchedule(_("%(name)s: “%(text)s” is no date and time.") % {"name": name, "text": text[:40]})
+    moment = timezone.make_aware(instant) if timezone.is_naive(instant) else instant
+    if fault := moment_fault(name, moment):
+        raise InvalidSchedule(fault)
+    return moment
 
 
 def _priority(text: str) -> int | None:
@@ -176,13 +186,48 @@ def _priority(text: str) -> int | None:
         raise InvalidSchedule(_("“%s” is no priority: it is a whole number.") % text[:40]) from None
 
 
+def _expect(text: str) -> Any:
+    """What ``schedule(expect=…)`` takes; it is left to that to refuse it."""
+    if not text.strip():
+        return {}
+    try:
+        return json.loads(_short(text, LONGEST_EXPECT))
+    except (ValueError, RecursionError):
+        raise InvalidSchedule(
+            _('expect: this is not JSON of up to %s characters, such as {"rows_processed": {"at_least": 1}}.')
+            % LONGEST_EXPECT
+        ) from None
+
+
 def _payload(type_name: str, text: str) -> dict[str, Any]:
     """The handler's arguments."""
     return registry.get(type_name).signature.decode(text or "{}")
 
 
 def meaning_of(form: Mapping[str, str]) -> Meaning:
-    """When a schedule with these values would fire, in words and slots."""
+    """When a schedule with these values would fire, in words and slots, and whether it could be saved."""
+    timing = _timing_of(form)
+    return timing if timing.fault else replace(timing, fault=_fault_of(form))
+
+
+def _fault_of(form: Mapping[str, str]) -> str:
+    """Why it could not be saved; empty if it could. A name, a type or a payload may still be missing."""
+    try:
+        options = options_of(form if form.get("type") else _without_payload(form))
+        type_name, payload = options.pop("type", "") or UNNAMED, options.pop("payload", None)
+        spec = make_spec(form.get("name") or UNNAMED, type_name, payload, options)
+        if payload is not None:
+            spec.columns()
+    except DjangoJobsError as fault:
+        return told(fault)
+    return ""
+
+
+def _without_payload(form: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in form.items() if name != "payload"}
+
+
+def _timing_of(form: Mapping[str, str]) -> Meaning:
     try:
         every = _duration("every", form.get("every", ""))
         cron, zone = form.get("cron", "").strip(), form.get("timezone", "").strip() or "UTC"
@@ -191,7 +236,7 @@ def meaning_of(form: Mapping[str, str]) -> Meaning:
         start, end = (_moment(name, form.get(name, "")) for name in ("start_at", "end_at"))
         return meaning(Timetable(cron=cron, every=every, timezone=zone, start_at=start, end_at=end))
     except InvalidSchedule as fault:
-        return Meaning(fault=str(fault))
+        return Meaning(fault=told(fault))
 
 
 def meaning(timetable: Timetable, slots: int = SLOTS) -> Meaning:
@@ -199,7 +244,7 @@ def meaning(timetable: Timetable, slots: int = SLOTS) -> Meaning:
         words = describe_interval(timetable.every) if timetable.every else describe(timetable.cron, timetable.timezone)
         return Meaning(words=words, slots=preview_timetable(timetable, clock.now(), slots) if slots else [])
     except InvalidSchedule as fault:
-        return Meaning(fault=str(fault))
+        return Meaning(fault=told(fault))
 
 
 def zones() -> list[str]:

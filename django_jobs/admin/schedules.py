@@ -34,10 +34,12 @@ from .base import JobsAdmin
 from .filters import Filters
 from .job_page import as_text
 from .links import page_url
+from .refusals import told
 from .rights import ADD_SCHEDULE, CHANGE_SCHEDULE, REVEAL, RUN, may
 from .schedule_form import (
     CATCH_UP,
     FIELDS,
+    LONGEST_EXPECT,
     OVERLAP,
     changed_values,
     meaning,
@@ -136,7 +138,7 @@ class ScheduleAdmin(JobsAdmin):
             saved = self._store(request, row, values)
         except DjangoJobsError as fault:
             kept = seen_values_of(row) if row else {}
-            return self._form(request, row, kept | values, str(fault))
+            return self._form(request, row, kept | values, told(fault))
         messages.success(request, _("Saved."))
         return self._back(saved.pk)
 
@@ -155,7 +157,7 @@ class ScheduleAdmin(JobsAdmin):
             _("Change schedule") if row else _("New schedule"),
             schedule=row,
             values=values,
-            meaning=meaning_of(values),
+            meaning=meaning_of({**({"name": row.pk} if row else {}), **values}),
             fault=fault,
             hidden=row is not None and "payload" not in values,
             fixed=row is not None and _is_hidden(request, row),
@@ -165,6 +167,7 @@ class ScheduleAdmin(JobsAdmin):
             zones=zones(),
             catch_up=CATCH_UP,
             overlap=OVERLAP,
+            longest_expect=LONGEST_EXPECT,
             current="schedule_changelist",
         )
 
@@ -182,7 +185,7 @@ class ScheduleAdmin(JobsAdmin):
         try:
             operation(name, actor=actor(request))
         except (ScheduleNotFound, InvalidSchedule, EnqueueError, UnknownJobType) as fault:
-            messages.error(request, str(fault))
+            messages.error(request, told(fault))
         else:
             messages.success(request, done)
         return self._back(name)

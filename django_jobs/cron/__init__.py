@@ -9,7 +9,7 @@ answer depends on the arguments and the zone data alone: not on a clock, the pro
     zones       what a zone makes of a wall-clock time
     slots       which of those times run, and when
     interval    schedules without a wall clock
-    words       everything that people read
+    words       the same in words
     preview     the next slots, with what the clock does to them
 """
 

@@ -13,6 +13,8 @@ from datetime import datetime
 from functools import lru_cache
 
 from croniter import CroniterBadDateError, croniter
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from django_jobs.cron.fields import KINDS, Field, Refused, read_field
 from django_jobs.exceptions import InvalidSchedule
@@ -74,7 +76,8 @@ def read_expression(expression: str) -> Expression:
     try:
         return _checked(_texts(expression))
     except Refused as reason:
-        raise InvalidSchedule(f"The cron expression {_shown(expression)} is refused: {reason}.") from None
+        told = {"expression": _shown(expression), "reason": reason}
+        raise InvalidSchedule(_("The cron expression %(expression)s is refused: %(reason)s.") % told) from None
 
 
 def _shown(expression: object) -> str:
@@ -84,42 +87,49 @@ def _shown(expression: object) -> str:
 
 def _texts(expression: str) -> list[str]:
     if not isinstance(expression, str):
-        raise Refused("it must be a string")
+        raise Refused(_("it must be a string"))
     if len(expression) > LONGEST:
-        raise Refused(f"it has {len(expression)} characters; the longest has {LONGEST}")
+        lengths = {"length": len(expression), "longest": LONGEST}
+        raise Refused(_("it has %(length)d characters; the longest has %(longest)d") % lengths)
     if _CONTROL.search(expression):
-        raise Refused("it contains a control character; separate the fields by spaces")
+        raise Refused(_("it contains a control character; separate the fields by spaces"))
     texts = _unaliased(expression.strip(" \t")).upper().replace("\t", " ").split(" ")
     texts = [text for text in texts if text]
     if not texts:
-        raise Refused("it is empty; * * * * * is every minute")
+        raise Refused(_("it is empty; * * * * * is every minute"))
     return _five(texts)
 
 
 def _unaliased(text: str) -> str:
     if text == "@reboot":
-        raise Refused("@reboot has no meaning here: nothing of a schedule depends on a start")
+        raise Refused(_("@reboot has no meaning here: nothing of a schedule depends on a start"))
     if text in ALIASES:
         return ALIASES[text]
     meant = f"@{text.lower().lstrip('@')}"
     if meant in ALIASES:
-        raise Refused(f"this word is unknown; write {meant}")
+        raise Refused(_("this word is unknown; write %s") % meant)
     if text.startswith("@"):
-        raise Refused(f"this alias is unknown; there are {', '.join(ALIASES)}")
+        raise Refused(_("this alias is unknown; there are %s") % ", ".join(ALIASES))
     return text
 
 
 def _five(texts: list[str]) -> list[str]:
     if "=" in texts[0]:
-        raise Refused("the time zone has a field of its own; remove it from the expression")
+        raise Refused(_("the time zone has a field of its own; remove it from the expression"))
     if any(text.startswith("#") for text in texts):
-        raise Refused("comments are not allowed; remove what begins with #")
+        raise Refused(_("comments are not allowed; remove what begins with #"))
     if len(texts) == len(KINDS):
         return texts
     if len(texts) == len(KINDS) + 1:
-        raise Refused("it has 6 fields and needs 5; for seconds use an interval, as in every=timedelta(seconds=10)")
-    unit = "field" if len(texts) == 1 else "fields"
-    raise Refused(f"it has {len(texts)} {unit} and needs 5: minute, hour, day of month, month, day of week")
+        raise Refused(_("it has 6 fields and needs 5; for seconds use an interval, as in every=timedelta(seconds=10)"))
+    raise Refused(
+        ngettext(
+            "it has %(count)d field and needs 5: minute, hour, day of month, month, day of week",
+            "it has %(count)d fields and needs 5: minute, hour, day of month, month, day of week",
+            len(texts),
+        )
+        % {"count": len(texts)}
+    )
 
 
 def _checked(texts: list[str]) -> Expression:
@@ -128,7 +138,7 @@ def _checked(texts: list[str]) -> Expression:
     forms = [f"{times} {on_day} {_numbers(month)} {on_weekday}" for on_day, on_weekday in _days(day, weekday)]
     proposers = tuple(proposer for proposer in map(_proposer, forms) if proposer is not None)
     if not proposers:
-        raise Refused(f"it never fires: no such date exists within {YEARS_AHEAD} years")
+        raise Refused(_("it never fires: no such date exists within %d years") % YEARS_AHEAD)
     return Expression(
         text=" ".join(texts),
         minute=minute,

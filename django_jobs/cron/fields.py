@@ -9,6 +9,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 LAST_DAY = "L"
 
 _DIGITS = re.compile(r"[0-9]+")
@@ -17,9 +20,9 @@ _WORD = re.compile(r"[A-Z]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One of the five positions: ``low`` to ``high`` and the names that stand for numbers."""
+    """One of the five positions: ``low`` to ``high`` and the names that stand for numbers. ``name`` is for people."""
 
-    name: str
+    name: object
     low: int
     high: int
     names: Mapping[str, int]
@@ -28,11 +31,15 @@ class Kind:
 _MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
-MINUTE = Kind(name="minute", low=0, high=59, names={})
-HOUR = Kind(name="hour", low=0, high=23, names={})
-DAY = Kind(name="day of month", low=1, high=31, names={})
-MONTH = Kind(name="month", low=1, high=12, names={name: number for number, name in enumerate(_MONTHS, start=1)})
-WEEKDAY = Kind(name="day of week", low=0, high=7, names={name: number for number, name in enumerate(_WEEKDAYS)})
+MINUTE = Kind(name=gettext_lazy("minute"), low=0, high=59, names={})
+HOUR = Kind(name=gettext_lazy("hour"), low=0, high=23, names={})
+DAY = Kind(name=gettext_lazy("day of month"), low=1, high=31, names={})
+MONTH = Kind(
+    name=gettext_lazy("month"), low=1, high=12, names={name: number for number, name in enumerate(_MONTHS, start=1)}
+)
+WEEKDAY = Kind(
+    name=gettext_lazy("day of week"), low=0, high=7, names={name: number for number, name in enumerate(_WEEKDAYS)}
+)
 KINDS = (MINUTE, HOUR, DAY, MONTH, WEEKDAY)
 
 
@@ -73,15 +80,15 @@ def read_field(kind: Kind, text: str) -> Field:
 
 
 def _nth_weekday(item: str) -> tuple[int, int]:
-    day, _, number = item.partition("#")
+    day, _hash, number = item.partition("#")
     if not re.fullmatch("[1-5]", number):
-        raise Refused(f"{item!r}: # takes a number from 1 to 5, as in 1#2 for the second Monday")
+        raise Refused(_("%(item)r: # takes a number from 1 to 5, as in 1#2 for the second Monday") % {"item": item})
     return _number(WEEKDAY, day, item) % 7, int(number)
 
 
 def _numbers(kind: Kind, item: str) -> range:
     if not item:
-        raise Refused(f"{kind.name} has an empty list item; remove the comma")
+        raise Refused(_("%(field)s has an empty list item; remove the comma") % {"field": kind.name})
     base, slash, step = item.partition("/")
     low, high = _span(kind, base, item, open_ended=bool(slash))
     values = range(low, high + 1)
@@ -96,10 +103,11 @@ def _span(kind: Kind, base: str, item: str, *, open_ended: bool) -> tuple[int, i
     if not dash:
         return low, kind.high if open_ended else low
     if "-" in end:
-        raise Refused(f"{item!r} is two ranges in one; separate them by a comma")
+        raise Refused(_("%(item)r is two ranges in one; separate them by a comma") % {"item": item})
     high = 7 if end == "SUN" and low else _number(kind, end, item)
     if high < low:
-        raise Refused(f"{item!r} is a reversed range; write {_unrolled(kind, low, high)}")
+        instead = {"item": item, "list": _unrolled(kind, low, high)}
+        raise Refused(_("%(item)r is a reversed range; write %(list)s") % instead)
     return low, high
 
 
@@ -113,9 +121,10 @@ def _unrolled(kind: Kind, low: int, high: int) -> str:
 
 def _step(step: str, item: str, values: range) -> int:
     if not _DIGITS.fullmatch(step) or int(step) == 0:
-        raise Refused(f"{item!r}: a step is a number from 1 in the digits 0 to 9")
+        raise Refused(_("%(item)r: a step is a number from 1 in the digits 0 to 9") % {"item": item})
     if int(step) >= len(values):
-        raise Refused(f"{item!r} cannot repeat: its step is not below the {len(values)} values; write {values[0]}")
+        detail = {"item": item, "count": len(values), "first": values[0]}
+        raise Refused(_("%(item)r cannot repeat: its step is not below the %(count)d values; write %(first)d") % detail)
     return int(step)
 
 
@@ -123,27 +132,29 @@ def _number(kind: Kind, text: str, item: str) -> int:
     if _DIGITS.fullmatch(text):
         if kind.low <= int(text) <= kind.high:
             return int(text)
-        raise Refused(f"{kind.name} {text} is not between {kind.low} and {kind.high}")
+        limits = {"field": kind.name, "number": text, "low": kind.low, "high": kind.high}
+        raise Refused(_("%(field)s %(number)s is not between %(low)d and %(high)d") % limits)
     if text in kind.names:
         return kind.names[text]
-    raise Refused(_why_not_a_number(kind, text, item))
+    raise Refused(_why_not_a_number(kind, text) % {"item": item, "field": kind.name, "text": text, "name": text[:3]})
 
 
-def _why_not_a_number(kind: Kind, text: str, item: str) -> str:
+def _why_not_a_number(kind: Kind, text: str) -> str:
     match text:
         case "":
-            return f"{item!r}: a value is missing in {kind.name}"
+            return _("%(item)r: a value is missing in %(field)s")
         case "?":
-            return "? is not supported; write *"
+            return _("? is not supported; write *")
         case _ if _WORD.fullmatch(text) and text in {*MONTH.names, *WEEKDAY.names}:
-            return f"the name {text} is in the wrong field: {kind.name}"
+            return _("the name %(text)s is in the wrong field: %(field)s")
         case _ if text.startswith("*"):
-            return f"{item!r} is not a field; write * or */n"
+            return _("%(item)r is not a field; write * or */n")
         case _ if kind.names and _WORD.fullmatch(text) and text[:3] in kind.names:
-            return f"{item!r} is not a name; names have three letters: {text[:3]}"
+            return _("%(item)r is not a name; names have three letters: %(name)s")
         case _ if re.match(r"[HR](\(|$)", text):
-            return f"{item!r}: the hash forms H and R are not supported; write a number, and spread runs by jitter"
+            return _("%(item)r: the hash forms H and R are not supported; write a number, and spread runs by jitter")
         case _ if re.fullmatch(r"[0-9]*(L|W|LW)[0-9]*", text):
-            return f"{item!r} is not supported; L stands alone in day of month and means its last day"
-    names = " or a name of three letters" if kind.names else ""
-    return f"{item!r}: {kind.name} takes numbers in the digits 0 to 9{names}"
+            return _("%(item)r is not supported; L stands alone in day of month and means its last day")
+    if kind.names:
+        return _("%(item)r: %(field)s takes numbers in the digits 0 to 9 or a name of three letters")
+    return _("%(item)r: %(field)s takes numbers in the digits 0 to 9")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from django.utils.translation import gettext as _
+
 from django_jobs.exceptions import InvalidSchedule
 
 SHORTEST = timedelta(seconds=1)
@@ -19,11 +21,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def validate_interval(every: timedelta) -> timedelta:
     """``every``, if it is whole seconds from 1 second to 366 days. Raises InvalidSchedule."""
     if not isinstance(every, timedelta):
-        raise InvalidSchedule(f"An interval is a timedelta, not {every!r}; write every=timedelta(seconds=10).")
+        raise InvalidSchedule(_("An interval is a timedelta, not %r; write every=timedelta(seconds=10).") % (every,))
     if not SHORTEST <= every <= LONGEST:
-        raise InvalidSchedule(f"The interval {every} is not between 1 second and {LONGEST.days} days; change it.")
+        limits = {"interval": every, "days": LONGEST.days}
+        raise InvalidSchedule(
+            _("The interval %(interval)s is not between 1 second and %(days)d days; change it.") % limits
+        )
     if every.microseconds:
-        raise InvalidSchedule(f"The interval {every} has a fraction of a second; write whole seconds.")
+        raise InvalidSchedule(_("The interval %s has a fraction of a second; write whole seconds.") % every)
     return every
 
 

@@ -1,4 +1,4 @@
-"""Schedules in words, in the active language: everything of this package that people read, but its errors.
+"""Schedules in words, in the active language.
 
 The common shapes get a sentence. Whatever has no short one is said by the fields' own text, so the words are
 never wrong, at worst they are cron.

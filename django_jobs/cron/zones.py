@@ -13,6 +13,8 @@ from difflib import get_close_matches
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from django.utils.translation import gettext as _
+
 from django_jobs.exceptions import InvalidSchedule
 
 _SECOND = timedelta(seconds=1)
@@ -24,7 +26,8 @@ def validate_timezone(name: str) -> str:
     keys = _keys(zoneinfo.TZPATH)
     if isinstance(name, str) and name in keys:
         return name
-    raise InvalidSchedule(f"{_shown(name)} is not an IANA time zone.{_nearest(name, keys)}")
+    told = {"name": _shown(name), "hint": _nearest(name, keys)}
+    raise InvalidSchedule(_("%(name)s is not an IANA time zone. %(hint)s") % told)
 
 
 def read_zone(name: str) -> ZoneInfo:
@@ -43,7 +46,7 @@ def _shown(name: object) -> str:
 
 
 def _nearest(name: object, keys: frozenset[str]) -> str:
-    hint = " Write a key such as Europe/Paris or UTC."
+    hint = _("Write a key such as Europe/Paris or UTC.")
     if not isinstance(name, str) or len(name) > 60:
         return hint
     wanted = name.strip().replace(" ", "_").casefold()
@@ -51,7 +54,7 @@ def _nearest(name: object, keys: frozenset[str]) -> str:
     by_key = {key.casefold(): key for key in keys}
     known = by_city | by_key
     near = get_close_matches(wanted, known, n=1, cutoff=0.7)
-    return f" Did you mean {known[near[0]]!r}?" if near else hint
+    return _("Did you mean %r?") % known[near[0]] if near else hint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,6 +95,8 @@ class Migration(migrations.Migration):
                 ("resume_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={
+                "verbose_name": "queue",
+                "verbose_name_plural": "queues",
                 "db_table": "django_jobs_queue",
             },
         ),
@@ -112,6 +114,8 @@ class Migration(migrations.Migration):
                 ("stopped_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={
+                "verbose_name": "worker",
+                "verbose_name_plural": "workers",
                 "db_table": "django_jobs_worker",
             },
         ),
@@ -166,6 +170,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name": "dead job",
+                "verbose_name_plural": "dead jobs",
                 "db_table": "django_jobs_dead_job",
                 "indexes": [
                     models.Index(fields=["type", "fingerprint", "failed_at"], name="django_jobs_dead_job_group")
@@ -242,6 +247,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name": "job",
+                "verbose_name_plural": "jobs",
                 "db_table": "django_jobs_job",
                 "indexes": [
                     models.Index(

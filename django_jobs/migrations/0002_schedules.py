@@ -112,6 +112,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name": "schedule",
+                "verbose_name_plural": "schedules",
                 "db_table": "django_jobs_schedule",
                 "indexes": [
                     models.Index(

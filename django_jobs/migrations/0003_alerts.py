@@ -104,6 +104,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name": "alert",
+                "verbose_name_plural": "alerts",
                 "db_table": "django_jobs_alert",
                 "indexes": [
                     models.Index(

@@ -82,6 +82,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name": "bulk operation",
+                "verbose_name_plural": "bulk operations",
                 "db_table": "django_jobs_bulk_operation",
                 "default_permissions": ("view",),
             },
@@ -146,6 +147,7 @@ class Migration(migrations.Migration):
                 "default_permissions": ("view",),
                 "permissions": (("retry_deadjob", "Can retry dead jobs"), ("discard_deadjob", "Can discard dead jobs")),
                 "verbose_name": "dead job",
+                "verbose_name_plural": "dead jobs",
             },
         ),
         migrations.AlterModelOptions(
@@ -158,6 +160,7 @@ class Migration(migrations.Migration):
                     ("reveal_payload", "Can see what redaction hides of payloads"),
                 ),
                 "verbose_name": "job",
+                "verbose_name_plural": "jobs",
             },
         ),
         migrations.AlterModelOptions(
@@ -173,11 +176,17 @@ class Migration(migrations.Migration):
             options={
                 "default_permissions": ("view",),
                 "permissions": (("pause_queue", "Can pause and resume queues"),),
+                "verbose_name": "queue",
+                "verbose_name_plural": "queues",
             },
         ),
         migrations.AlterModelOptions(
             name="worker",
-            options={"default_permissions": ("view",)},
+            options={
+                "default_permissions": ("view",),
+                "verbose_name": "worker",
+                "verbose_name_plural": "workers",
+            },
         ),
         migrations.AddIndex(
             model_name="deadjob",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from django_jobs.ids import uuid7
 
@@ -45,6 +46,8 @@ class Alert(models.Model):
 
     class Meta:
         db_table = "django_jobs_alert"
+        verbose_name = _("alert")
+        verbose_name_plural = _("alerts")
         constraints = (
             models.UniqueConstraint(
                 fields=["condition", "subject"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from django_jobs.ids import uuid7
 
@@ -27,8 +28,8 @@ class AuditEntry(models.Model):
 
     class Meta:
         db_table = "django_jobs_audit_entry"
-        verbose_name = "audit entry"
-        verbose_name_plural = "audit entries"
+        verbose_name = _("audit entry")
+        verbose_name_plural = _("audit entries")
         default_permissions = ("view",)
         indexes = (models.Index(fields=["target_kind", "target_id"], name="django_jobs_audit_target"),)
 

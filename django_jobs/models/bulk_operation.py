@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from django_jobs.ids import uuid7
 
@@ -51,7 +52,8 @@ class BulkOperation(models.Model):
 
     class Meta:
         db_table = "django_jobs_bulk_operation"
-        verbose_name = "bulk operation"
+        verbose_name = _("bulk operation")
+        verbose_name_plural = _("bulk operations")
         default_permissions = ("view",)
         indexes = (
             models.Index(

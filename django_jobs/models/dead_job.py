@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from django_jobs.outcomes import DeadReason
 
@@ -23,7 +24,8 @@ class DeadJob(Envelope):
 
     class Meta:
         db_table = "django_jobs_dead_job"
-        verbose_name = "dead job"
+        verbose_name = _("dead job")
+        verbose_name_plural = _("dead jobs")
         default_permissions = ("view",)
         permissions = (("retry_deadjob", "Can retry dead jobs"), ("discard_deadjob", "Can discard dead jobs"))
         indexes = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 from django_jobs.ids import uuid7
 
@@ -35,8 +36,8 @@ class JobHistory(models.Model):
 
     class Meta:
         db_table = "django_jobs_job_history"
-        verbose_name = "finished job"
-        verbose_name_plural = "job history"
+        verbose_name = _("finished job")
+        verbose_name_plural = _("job history")
         default_permissions = ("view",)
         indexes = (models.Index(fields=["job_id"], name="django_jobs_history_job"),)
 

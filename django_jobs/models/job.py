@@ -5,6 +5,7 @@ row where.
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from .envelope import Envelope, JobStatus
 
@@ -26,7 +27,8 @@ class Job(Envelope):
 
     class Meta:
         db_table = "django_jobs_job"
-        verbose_name = "job"
+        verbose_name = _("job")
+        verbose_name_plural = _("jobs")
         default_permissions = ("view",)
         permissions = (
             ("cancel_job", "Can cancel jobs"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 
 class Queue(models.Model):
@@ -14,6 +15,8 @@ class Queue(models.Model):
 
     class Meta:
         db_table = "django_jobs_queue"
+        verbose_name = _("queue")
+        verbose_name_plural = _("queues")
         default_permissions = ("view",)
         permissions = (("pause_queue", "Can pause and resume queues"),)
 

@@ -12,6 +12,7 @@ from typing import Any
 from django.db import models
 from django.db.models.functions import Now
 from django.db.models.sql.compiler import SQLCompiler
+from django.utils.translation import gettext_lazy as _
 
 
 class CatchUp(models.TextChoices):
@@ -131,6 +132,8 @@ class Schedule(models.Model):
 
     class Meta:
         db_table = "django_jobs_schedule"
+        verbose_name = _("schedule")
+        verbose_name_plural = _("schedules")
         indexes = (
             models.Index(
                 fields=["look_at"], condition=models.Q(look_at__isnull=False), name="django_jobs_schedule_look"

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
 
 # A process that has nothing new to tell shows itself every 30 to 40 seconds.
 SEEN_WITHIN = timedelta(minutes=1)
@@ -33,6 +34,8 @@ class Worker(models.Model):
 
     class Meta:
         db_table = "django_jobs_worker"
+        verbose_name = _("worker")
+        verbose_name_plural = _("workers")
         default_permissions = ("view",)
 
     def __str__(self) -> str:

@@ -15,6 +15,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from django_jobs.conf import get_settings
 from django_jobs.exceptions import BulkNotFound, InvalidOption
@@ -118,7 +119,10 @@ def start_bulk(
     except IntegrityError:
         earlier = _operation(key).get()
         if any(getattr(earlier, name) != value for name, value in wanted.items()):
-            raise InvalidOption(f"The id {key} was used for another request ({earlier}). Take a new one.") from None
+            told = {"id": key, "earlier": earlier}
+            raise InvalidOption(
+                _("The id %(id)s was used for another request (%(earlier)s). Take a new one.") % told
+            ) from None
     return get_bulk(key)
 
 
@@ -173,13 +177,15 @@ def bulk_info(row: BulkOperation) -> BulkInfo:
 
 def _check(kind: str, spread: timedelta | None, canary: int) -> None:
     if kind not in BulkKind.values:
-        raise InvalidOption(f"A bulk operation is one of {', '.join(BulkKind.values)}, not {kind!r}.")
+        known = ", ".join(BulkKind.values)
+        raise InvalidOption(_("A bulk operation is one of %(known)s, not %(kind)r.") % {"known": known, "kind": kind})
     if spread is not None:
         check_duration("spread", spread)
     if isinstance(canary, bool) or not isinstance(canary, int) or not 0 <= canary <= LARGEST_CANARY:
-        raise InvalidOption(f"canary must be a whole number from 0 to {LARGEST_CANARY}, not {canary!r}.")
+        told = {"most": LARGEST_CANARY, "canary": canary}
+        raise InvalidOption(_("canary must be a whole number from 0 to %(most)d, not %(canary)r.") % told)
     if canary and kind != BulkKind.RETRY:
-        raise InvalidOption("Only a retry can have a canary: what is discarded shows nothing.")
+        raise InvalidOption(_("Only a retry can have a canary: what is discarded shows nothing."))
 
 
 def _operation(id: UUID) -> QuerySet[BulkOperation]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
+from django.utils.translation import gettext as _
+
 from django_jobs.conf import did_you_mean, get_settings
 from django_jobs.context import RESERVED
 from django_jobs.exceptions import InvalidOption
@@ -35,9 +37,8 @@ class Options:
         known = [field.name for field in fields(self)]
         for name in options:
             if name not in known:
-                raise InvalidOption(
-                    f"There is no option {name!r}.{did_you_mean(name, known)} Options: {', '.join(known)}."
-                )
+                told = {"name": name, "hint": did_you_mean(name, known), "known": ", ".join(known)}
+                raise InvalidOption(_("There is no option %(name)r.%(hint)s Options: %(known)s.") % told)
         return replace(self, **options)
 
     def __post_init__(self) -> None:
@@ -46,7 +47,9 @@ class Options:
         if self.priority is not None:
             check_priority(self.priority)
         if self.max_attempts is not None and (_is_no_int(self.max_attempts) or not 1 <= self.max_attempts <= 32000):
-            raise InvalidOption(f"max_attempts must be a whole number from 1 to 32000, not {self.max_attempts!r}.")
+            raise InvalidOption(
+                _("max_attempts must be a whole number from 1 to 32000, not %r.") % (self.max_attempts,)
+            )
         self._check_times()
         _check_text("tenant", self.tenant, 200, may_be_empty=True)
         if self.idempotency_key is not None:
@@ -56,17 +59,22 @@ class Options:
 
     def _check_times(self) -> None:
         if self.run_at is not None and self.delay is not None:
-            raise InvalidOption("Give run_at or delay, not both.")
+            raise InvalidOption(_("Give run_at or delay, not both."))
         if self.run_at is not None:
             if not isinstance(self.run_at, datetime):
-                raise InvalidOption(f"run_at must be a datetime, not {self.run_at!r}; use delay= for a timedelta.")
+                raise InvalidOption(
+                    _("run_at must be a datetime, not %r; use delay= for a timedelta.") % (self.run_at,)
+                )
             if self.run_at.utcoffset() is None:
                 raise InvalidOption(
-                    f"run_at={self.run_at!r} has no time zone, so the instant is unknown. "
-                    "Use django.utils.timezone.now() or make_aware()."
+                    _(
+                        "run_at=%r has no time zone, so the instant is unknown. "
+                        "Use django.utils.timezone.now() or make_aware()."
+                    )
+                    % self.run_at
                 )
             if not EARLIEST <= self.run_at < LATEST:
-                raise InvalidOption(f"run_at={self.run_at!r} is not between the years 1970 and 9000.")
+                raise InvalidOption(_("run_at=%r is not between the years 1970 and 9000.") % self.run_at)
         if self.delay is not None:
             check_duration("delay", self.delay)
 
@@ -74,13 +82,14 @@ class Options:
 def check_duration(name: str, value: object) -> None:
     """Raise InvalidOption unless ``value`` is a timedelta that a future instant can be made with."""
     if not isinstance(value, timedelta) or not timedelta(0) <= value <= LONGEST:
-        raise InvalidOption(f"{name} must be a timedelta of zero to {LONGEST.days} days, not {value!r}.")
+        told = {"name": name, "days": LONGEST.days, "value": value}
+        raise InvalidOption(_("%(name)s must be a timedelta of zero to %(days)d days, not %(value)r.") % told)
 
 
 def check_priority(priority: object) -> None:
     """Raise InvalidOption unless ``priority`` fits its column."""
     if _is_no_int(priority) or priority not in PRIORITIES:
-        raise InvalidOption(f"priority must be a whole number from -32768 to 32767, not {priority!r}.")
+        raise InvalidOption(_("priority must be a whole number from -32768 to 32767, not %r.") % (priority,))
 
 
 def _is_no_int(value: object) -> bool:
@@ -89,9 +98,10 @@ def _is_no_int(value: object) -> bool:
 
 def _check_text(name: str, value: object, longest: int, *, may_be_empty: bool) -> None:
     if not isinstance(value, str) or len(value) > longest or not (value or may_be_empty):
-        raise InvalidOption(f"{name} must be a string of {0 if may_be_empty else 1} to {longest} characters.")
+        told = {"name": name, "least": 0 if may_be_empty else 1, "most": longest}
+        raise InvalidOption(_("%(name)s must be a string of %(least)d to %(most)d characters.") % told)
     if "\x00" in value or not _encodable(value):
-        raise InvalidOption(f"{name} holds a NUL character or half of a surrogate pair, which cannot be stored.")
+        raise InvalidOption(_("%s holds a NUL character or half of a surrogate pair, which cannot be stored.") % name)
 
 
 def _encodable(value: str) -> bool:
@@ -110,9 +120,10 @@ def check_key(key: object) -> None:
 def check_context(context: object) -> None:
     """Raise InvalidOption unless ``context`` can be stored."""
     if not isinstance(context, dict) or not all(isinstance(x, str) for pair in context.items() for x in pair):
-        raise InvalidOption("context must be a dict of strings to strings.")
+        raise InvalidOption(_("context must be a dict of strings to strings."))
     for name, value in context.items():
         if name.startswith(RESERVED):
-            raise InvalidOption(f"context name {name!r}: names that begin with {RESERVED!r} are reserved.")
+            told = {"name": name, "reserved": RESERVED}
+            raise InvalidOption(_("context name %(name)r: names that begin with %(reserved)r are reserved.") % told)
         _check_text(f"context name {name!r}", name, 100, may_be_empty=False)
         _check_text(f"context[{name!r}]", value, 2000, may_be_empty=True)

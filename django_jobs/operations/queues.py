@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from django_jobs.conf import get_settings
 from django_jobs.exceptions import InvalidOption
@@ -23,8 +24,8 @@ def pause(queue: str, *, until: datetime | None = None, actor: Actor | None = No
     settings = get_settings()
     if until is not None and (not isinstance(until, datetime) or until.utcoffset() is None):
         raise InvalidOption(
-            f"until must be a datetime with a time zone, not {until!r}. "
-            "Use django.utils.timezone.now() or make_aware()."
+            _("until must be a datetime with a time zone, not %r. Use django.utils.timezone.now() or make_aware().")
+            % (until,)
         )
     name = settings.declared(queue)
     with transaction.atomic(using=settings.database):

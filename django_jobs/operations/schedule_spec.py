@@ -11,6 +11,8 @@ from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.serializers.json import DjangoJSONEncoder
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from django_jobs import cron as cron_rules
 from django_jobs.conf import did_you_mean, get_settings
@@ -20,15 +22,15 @@ from django_jobs.models import CatchUp, Overlap
 from django_jobs.policy import MAX_NAME, JobType, is_name
 from django_jobs.registry import registry
 
-from .options import LONGEST, Options
+from .options import EARLIEST, LATEST, LONGEST, Options
 
 MOST_CAUGHT_UP = 1000
-KINDS: tuple[tuple[str, type, str], ...] = (
-    ("type", str, "a handler made by @job, or the name of a job type"),
-    ("payload", Mapping, "a dict of field names to values"),
-    ("cron", str, "a cron expression"),
-    ("jitter", timedelta, "a timedelta"),
-    ("enabled", bool, "True or False"),
+KINDS: tuple[tuple[str, type, object], ...] = (
+    ("type", str, gettext_lazy("a handler made by @job, or the name of a job type")),
+    ("payload", Mapping, gettext_lazy("a dict of field names to values")),
+    ("cron", str, gettext_lazy("a cron expression")),
+    ("jitter", timedelta, gettext_lazy("a timedelta")),
+    ("enabled", bool, gettext_lazy("True or False")),
 )
 
 
@@ -62,16 +64,17 @@ class ScheduleSpec:
 
     def __post_init__(self) -> None:
         for fault in self._faults():
-            raise InvalidSchedule(f"Schedule {self.name!r}: {fault}")
+            raise InvalidSchedule(_("Schedule %(name)r: %(fault)s") % {"name": self.name, "fault": fault})
         if self.cron:
             object.__setattr__(self, "cron", cron_rules.validate(self.cron))
 
     def _faults(self) -> Iterator[str]:
         if not is_name(self.name):
-            yield f"a name is 1 to {MAX_NAME} printable characters."
+            yield _("a name is 1 to %d printable characters.") % MAX_NAME
         for name, kind, wanted in KINDS:
             if not isinstance(value := getattr(self, name), kind):
-                yield f"{name} must be {wanted}, not {value!r}."
+                told = {"name": name, "wanted": wanted, "value": value}
+                yield _("%(name)s must be %(wanted)s, not %(value)r.") % told
         yield from self._timing_faults()
         yield from self._policy_faults()
         yield from self._option_faults()
@@ -80,21 +83,30 @@ class ScheduleSpec:
     def _timing_faults(self) -> Iterator[str]:
         if fault := timing_fault(self.cron, self.every, self.timezone):
             yield fault
-        for name, instant in (("start_at", self.start_at), ("end_at", self.end_at)):
-            if instant is not None and (not isinstance(instant, datetime) or instant.utcoffset() is None):
-                yield f"{name} must be a datetime with a time zone, not {instant!r}."
+        for name in ("start_at", "end_at"):
+            if (instant := getattr(self, name)) is not None and (fault := moment_fault(name, instant)):
+                yield fault
         if self.start_at and self.end_at and self.end_at < self.start_at:
-            yield f"end_at ({self.end_at}) is before start_at ({self.start_at})."
+            times = {"end": self.end_at, "start": self.start_at}
+            yield _("end_at (%(end)s) is before start_at (%(start)s).") % times
 
     def _policy_faults(self) -> Iterator[str]:
         for name, known in (("catch_up", CatchUp.values), ("overlap", Overlap.values)):
             if (value := getattr(self, name)) not in known:
-                yield f"{name} is {' or '.join(map(repr, known))}, not {value!r}.{did_you_mean(value, known)}"
+                told = {
+                    "name": name,
+                    "known": _(" or ").join(map(repr, known)),
+                    "value": value,
+                    "hint": did_you_mean(value, known),
+                }
+                yield _("%(name)s is %(known)s, not %(value)r.%(hint)s") % told
         if not _is_int(self.catch_up_limit) or not 1 <= self.catch_up_limit <= MOST_CAUGHT_UP:
-            yield f"catch_up_limit must be a whole number from 1 to {MOST_CAUGHT_UP}, not {self.catch_up_limit!r}."
+            told = {"most": MOST_CAUGHT_UP, "value": self.catch_up_limit}
+            yield _("catch_up_limit must be a whole number from 1 to %(most)d, not %(value)r.") % told
         for name, duration in (("jitter", self.jitter), ("catch_up_age", self.catch_up_age)):
             if duration is not None and not _is_duration(duration, timedelta(0)):
-                yield f"{name} must be a timedelta of zero or more, not {duration!r}."
+                told = {"name": name, "value": duration}
+                yield _("%(name)s must be a timedelta of zero or more, not %(value)r.") % told
 
     def _option_faults(self) -> Iterator[str]:
         try:
@@ -126,9 +138,9 @@ def make_spec(name: str, type: object, payload: Mapping[str, Any] | None, option
     known = [field for field in SPEC_FIELDS if field not in ("name", "type", "payload")]
     for option in options:
         if option not in known:
+            told = {"name": name, "option": option, "hint": did_you_mean(option, known), "known": ", ".join(known)}
             raise InvalidSchedule(
-                f"Schedule {name!r}: there is no option {option!r}.{did_you_mean(option, known)} "
-                f"Options: {', '.join(known)}."
+                _("Schedule %(name)r: there is no option %(option)r.%(hint)s Options: %(known)s.") % told
             )
     given = {"timezone": django_settings.TIME_ZONE, **options}
     return ScheduleSpec(name=name, type=type_name(type), payload={} if payload is None else payload, **given)
@@ -146,7 +158,7 @@ SPEC_FIELDS = tuple(field.name for field in fields(ScheduleSpec))
 def timing_fault(cron: str, every: timedelta | None, timezone: str) -> str:
     """Why these make no timetable; empty if they do."""
     if bool(cron) == (every is not None):
-        return 'give either cron="0 8 * * *" or every=timedelta(minutes=10).'
+        return _('give either cron="0 8 * * *" or every=timedelta(minutes=10).')
     try:
         cron_rules.validate_timezone(timezone)
         if every is not None:
@@ -158,9 +170,18 @@ def timing_fault(cron: str, every: timedelta | None, timezone: str) -> str:
     return ""
 
 
+def moment_fault(name: str, instant: object) -> str:
+    """Why a timetable cannot begin or end then; empty if it can."""
+    if not isinstance(instant, datetime) or instant.utcoffset() is None:
+        return _("%(name)s must be a datetime with a time zone, not %(value)r.") % {"name": name, "value": instant}
+    if not EARLIEST <= instant < LATEST:
+        return _("%(name)s must be between the years 1970 and 9000, not %(value)s.") % {"name": name, "value": instant}
+    return ""
+
+
 def _expectation_faults(within: object, expect: object) -> Iterator[str]:
     if within is not None and not _is_duration(within, timedelta(seconds=1)):
-        yield f"expect_success_within must be a timedelta of 1 second or more, not {within!r}."
+        yield _("expect_success_within must be a timedelta of 1 second or more, not %r.") % (within,)
     try:
         parse_expectations(expect)
     except ConfigurationError as error:

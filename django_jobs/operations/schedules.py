@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from django_jobs import cron as cron_rules
 from django_jobs.conf import did_you_mean, get_settings
@@ -26,7 +27,7 @@ from .audit import Actor, audit
 from .enqueued import EnqueuedJob
 from .payload_view import shown_payload
 from .planning import plan_from_now
-from .schedule_spec import SPEC_FIELDS, ScheduleSpec, make_spec, type_name
+from .schedule_spec import SPEC_FIELDS, ScheduleSpec, make_spec, moment_fault, type_name
 from .slots import context_of, job_of, record_run_now
 from .timetable import MOMENT, Timetable
 from .transactions import enqueueing_connection, wake_after_commit
@@ -51,7 +52,7 @@ def create_schedule(
             with transaction.atomic(using=alias):
                 Schedule(pk=name, enabled_by=SetBy.OPERATOR, **columns).save(using=alias, force_insert=True)
         except IntegrityError:
-            raise InvalidSchedule(f"Schedule {name!r} is there already: change it by update_schedule().") from None
+            raise InvalidSchedule(_("Schedule %r is there already: change it by update_schedule().") % name) from None
         made = _planned(name)
         audit(actor, "create", "schedule", name, after=_audited(made))
         return made
@@ -66,8 +67,11 @@ def update_schedule(name: str, /, *, actor: Actor | None = None, **changes: Any)
         row = _locked(name)
         if row.declared_in_code:
             raise InvalidSchedule(
-                f"Schedule {name!r} is declared in code, which would win at the next deploy: change it there. "
-                "enable_schedule() and disable_schedule() hold."
+                _(
+                    "Schedule %r is declared in code, which would win at the next deploy: change it there. "
+                    "enable_schedule() and disable_schedule() hold."
+                )
+                % name
             )
         columns = _changed_spec(row, changes).columns()
         by = {"enabled_by": SetBy.OPERATOR} if "enabled" in changes else {}
@@ -96,8 +100,11 @@ def delete_schedule(name: str, *, actor: Actor | None = None) -> None:
         row = _locked(name)
         if row.declared_in_code:
             raise InvalidSchedule(
-                f"Schedule {name!r} is declared in code, which would make it again: remove it there, or call "
-                "disable_schedule()."
+                _(
+                    "Schedule %r is declared in code, which would make it again: remove it there, or call "
+                    "disable_schedule()."
+                )
+                % name
             )
         _rows(name).delete()
         audit(actor, "delete", "schedule", name, before=_audited(row))
@@ -157,18 +164,22 @@ def preview_schedule(name: str, count: int = 5) -> list[PreviewedSlot]:
     Raises ScheduleNotFound and InvalidSchedule.
     """
     if not 1 <= count <= MOST_PREVIEWED:
-        raise InvalidSchedule(f"A preview has 1 to {MOST_PREVIEWED} slots, not {count!r}.")
+        told = {"most": MOST_PREVIEWED, "count": count}
+        raise InvalidSchedule(_("A preview has 1 to %(most)d slots, not %(count)r.") % told)
     row = _found(name, _rows(name).annotate(now=Now()).first())
     now: datetime = row.now  # type: ignore[attr-defined]
     return preview_timetable(Timetable.of(row), now, count)
 
 
 def preview_timetable(timetable: Timetable, now: datetime, count: int) -> list[PreviewedSlot]:
+    """Raises InvalidSchedule."""
+    if timetable.start_at is not None and (fault := moment_fault("start_at", timetable.start_at)):
+        raise InvalidSchedule(fault)
     slots = timetable.after(now, count)
     if timetable.every is None:
         base = slots[0] - MOMENT if slots else now
         return cron_rules.preview(timetable.cron, timetable.timezone, base, len(slots))
-    zone = ZoneInfo(timetable.timezone)
+    zone = ZoneInfo(cron_rules.validate_timezone(timetable.timezone))
     return [PreviewedSlot(at=slot, local=slot.astimezone(zone), note="") for slot in slots]
 
 
@@ -195,5 +206,6 @@ def _planned(name: str) -> Schedule:
 def _found(name: str, row: Schedule | None) -> Schedule:
     if row is None:
         names = Schedule.objects.using(get_settings().database).values_list("pk", flat=True)
-        raise ScheduleNotFound(f"No schedule is called {name!r}.{did_you_mean(name, names)}")
+        told = {"name": name, "hint": did_you_mean(name, names)}
+        raise ScheduleNotFound(_("No schedule is called %(name)r.%(hint)s") % told)
     return row

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from math import isfinite
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,6 +17,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_jobs.clock import now
+from django_jobs.exceptions import ConfigurationError
+from django_jobs.expectations import AtLeast, Expectation, is_number, parse_expectations
 
 register = template.Library()
 
@@ -240,6 +241,7 @@ def overlap(name: str) -> object:
     return OVERLAPS.get(name, name)
 
 
+SOURCES = {"admin": _("admin"), "command": _("command"), "code": _("code"), "api": _("API")}
 TARGET_KINDS = {
     "job": _("job"),
     "queue": _("queue"),
@@ -261,6 +263,7 @@ ACTIONS = {
     "resolve": _("resolved"),
     "create": _("created"),
     "change": _("changed"),
+    "delete": _("deleted"),
     "bulk_retry_requested": _("asked for a bulk retry"),
     "bulk_retry_confirmed": _("confirmed a bulk retry"),
     "bulk_retry_aborted": _("aborted a bulk retry"),
@@ -277,6 +280,11 @@ def action(name: str) -> object:
 
 
 @register.filter
+def source(name: str) -> object:
+    return SOURCES.get(name, name)
+
+
+@register.filter
 def target_kind(name: str) -> object:
     return TARGET_KINDS.get(name, name)
 
@@ -284,8 +292,41 @@ def target_kind(name: str) -> object:
 @register.filter
 def brief(value: Any) -> str:
     """JSON on one line, not all of it."""
-    text = "" if value is None else json.dumps(value, ensure_ascii=False)
+    text = "" if value is None else json.dumps(value, ensure_ascii=False, sort_keys=True)
     return text if len(text) <= BRIEF else text[:BRIEF] + "…"
+
+
+@register.filter
+def expectations(stored: Any) -> list[str]:
+    """What each number should be like; as it stands in the row, where that says nothing."""
+    try:
+        expected = parse_expectations(stored)
+    except ConfigurationError:
+        return [brief(stored)]
+    return [f"{name}: {_expected(expectation)}" for name, expectation in expected.items()]
+
+
+def _expected(expectation: Expectation) -> str:
+    if isinstance(expectation, AtLeast):
+        return gettext("at least %s") % number(expectation.minimum)
+    return gettext("within %s of the usual") % percent(expectation.share)
+
+
+@register.filter
+def reported(metrics: Any, usual: Any) -> list[str]:
+    """What a run reported, beside what is usual."""
+    if not isinstance(metrics, Mapping):
+        return [brief(metrics)]
+    return [f"{name}: {_reported(value, get(usual, name))}" for name, value in metrics.items()]
+
+
+def _reported(value: Any, normal: Any) -> str:
+    shown = number(value) if is_number(value) else brief(value)
+    return (
+        gettext("%(shown)s (usually %(usual)s)") % {"shown": shown, "usual": number(normal)}
+        if is_number(normal)
+        else shown
+    )
 
 
 @register.filter
@@ -309,18 +350,14 @@ def public_status(job: Any) -> str:
 
 @register.filter
 def percent(part: Any) -> str:
-    return f"{number(part * 100, 0)} %" if _is_number(part) else NOTHING
+    return f"{number(part * 100, 0)} %" if is_number(part) else NOTHING
 
 
 @register.filter
 def share(progress: Any) -> str | None:
     """The fraction as an attribute wants it; None where there is none."""
     fraction = get(progress, "fraction")
-    return f"{min(max(fraction, 0), 1):g}" if _is_number(fraction) else None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    return f"{min(max(fraction, 0), 1):g}" if is_number(fraction) else None
 
 
 @register.filter

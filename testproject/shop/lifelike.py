@@ -58,12 +58,20 @@ class Day:
 
     def schedules(self) -> None:
         """As rows, so that the shop's handlers need not be there."""
-        stock = {"type": "shop.report_stock", "timezone": "Europe/Berlin", "jitter": timedelta(minutes=5)}
+        stock = {
+            "type": "shop.report_all_stock",
+            "payload": {},
+            "timezone": "Europe/Berlin",
+            "jitter": timedelta(minutes=5),
+        }
         erp = Schedule(pk="ERP reconciliation", type="shop.sync_to_erp", payload={"order_id": 1}, every=QUARTER)
         morning = Schedule(
-            pk="stock report of north-star", cron="30 6 * * 1-5", payload={"store": "north-star"}, **stock
+            pk="stock reports",
+            cron="30 6 * * 1-5",
+            expect_success_within=timedelta(days=3, hours=1),
+            **stock,
         )
-        evening = Schedule(pk="stock report of tea-house", cron="0 22 * * *", payload={}, enabled=False, **stock)
+        evening = Schedule(pk="stock reports of the evening", cron="0 22 * * *", enabled=False, **stock)
         for schedule in (erp, morning, evening):
             schedule.next_run_at = Timetable.of(schedule).first_after(self.now)
             schedule.save(force_insert=True)

@@ -1,13 +1,17 @@
 """Many dead jobs at once: previewed, started once however often somebody clicks, watched, confirmed, aborted."""
 
 import json
+import re
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_jobs.ids import uuid7
 from django_jobs.models import AuditEntry, BulkOperation, DeadJob, Job
+from django_jobs.operations import bulk_step as step_module
 from django_jobs.operations.bulk_step import bulk_step
 from tests.factories import DeadJobFactory
 
@@ -198,3 +202,46 @@ def test_whoever_may_not_see_bulk_operations_is_told_that_it_began(client, make_
     assert response.status_code == 200
     assert messages_of(response) == ["Maintenance does it now. You may not see how far it is."]
     assert BulkOperation.objects.count() == 1
+
+
+def test_the_page_of_an_operation_tells_how_far_it_is(boss, monkeypatch):
+    monkeypatch.setattr(step_module, "BATCH", 10)
+    DeadJobFactory.create_many(35)
+    start(boss, form())
+    operation = BulkOperation.objects.get()
+    assert "waits for maintenance" in page(boss, "bulkoperation_change", operation.pk)
+    bulk_step(operation.pk)
+    text = page(boss, "bulkoperation_change", operation.pk)
+    assert "10 of 35 done, 0 skipped" in text
+    assert re.search(r'<progress max="1" value="0\.2857', text)
+    assert 'data-dj-live="2"' in text
+    carry_out(operation)
+    text = page(boss, "bulkoperation_change", operation.pk)
+    assert "35 of 35 done, 0 skipped" in text
+    assert "data-dj-live" not in text
+
+
+def test_a_form_that_is_sent_again_with_other_values_says_so_and_takes_a_new_id(boss):
+    """Somebody goes back in the browser, changes a number and sends the form once more."""
+    DeadJobFactory.create_many(3)
+    key = str(uuid7())
+    start(boss, form(), bulk_id=key, canary="1")
+    again = start(boss, form(), bulk_id=key, canary="2")
+    assert "was used for another request" in again.content.decode()
+    assert str(again.context["bulk_id"]) != key
+    assert BulkOperation.objects.count() == 1
+    start(boss, form(), bulk_id=str(again.context["bulk_id"]), canary="2")
+    assert BulkOperation.objects.count() == 2
+
+
+def test_asking_for_many_takes_as_few_statements_as_asking_for_few(boss):
+    DeadJobFactory.create_many(2)
+    with CaptureQueriesContext(connection) as few:
+        start(boss, form())
+    DeadJobFactory.create_many(2_000)
+    with CaptureQueriesContext(connection) as many:
+        start(boss, form())
+    assert len(many) == len(few)
+    about_jobs = [query["sql"] for query in many if "django_jobs_dead_job" in query["sql"]]
+    assert about_jobs
+    assert all("LIMIT 1" in sql for sql in about_jobs)

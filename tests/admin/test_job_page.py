@@ -6,9 +6,13 @@ from datetime import timedelta
 import pytest
 from django.db.models import JSONField, Value
 from django.utils import timezone
+from pydantic import SecretStr
 
+from django_jobs import job as declare
+from django_jobs.conf import get_settings
 from django_jobs.ids import uuid7
 from django_jobs.models import AuditEntry, DeadJob, Job, JobHistory
+from django_jobs.registry import registry
 from tests.factories import DeadJobFactory, JobFactory, JobHistoryFactory
 
 from .support import messages_of, page, url
@@ -205,3 +209,42 @@ def test_one_attempt_is_not_many(boss, attempts, english, german):
     assert f"<strong>Dead after {english}</strong>" in page(boss, "job_change", job.pk)
     told = boss.get(url("job_change", job.pk), headers={"accept-language": "de"}).content.decode()
     assert f"<strong>Tot nach {german}</strong>" in told
+
+
+def test_progress_is_a_bar_and_words(boss):
+    job = JobFactory(processing=True, progress={"fraction": 0.25, "message": "row 50 of 200"})
+    for name, args in (("job_change", [job.pk]), ("job_changelist", [])):
+        text = page(boss, name, *args)
+        assert '<progress max="1" value="0.25" aria-label="Progress"></progress>' in text
+        assert "25 % · row 50 of 200" in text
+
+
+def test_a_number_that_no_float_holds_is_no_progress(boss):
+    job = JobFactory(processing=True, progress={"fraction": 10**400})
+    assert "<progress" not in page(boss, "job_change", job.pk)
+
+
+@pytest.fixture
+def types():
+    before = dict(registry._by_name)
+    yield registry
+    registry._by_name = before
+
+
+def test_what_the_signature_calls_secret_is_hidden_whatever_its_name(boss, types):
+    @declare("admin.log_in")
+    def log_in(phrase: SecretStr, text: str = ""): ...
+
+    dead = DeadJobFactory(type="admin.log_in", payload={"phrase": "hunter2", "text": "plain"})
+    text = page(boss, "job_change", dead.pk)
+    assert "hunter2" not in text
+    assert "plain" in text
+
+
+def test_what_a_setting_names_is_hidden(boss, settings):
+    settings.DJANGO_JOBS = {**settings.DJANGO_JOBS, "REDACT": ["diagnosis"]}
+    get_settings.cache_clear()
+    job = JobFactory(payload={"diagnosis": "a cold", "patient": 7})
+    text = page(boss, "job_change", job.pk)
+    assert "a cold" not in text
+    assert "patient" in text

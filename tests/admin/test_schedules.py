@@ -1,10 +1,13 @@
 """Schedules: in words and slots, made, changed, paused and run; checked before anything is saved."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db.models import JSONField, Value
 from django.utils import timezone
 
+from django_jobs.admin.schedule_form import changed_values
 from django_jobs.models import AuditEntry, Job, Schedule
 from django_jobs.operations.schedules import create_schedule
 
@@ -137,9 +140,28 @@ def test_a_hidden_payload_stays_as_it_is(client, make_user, hourly):
     assert Schedule.objects.get().payload == {"password": "hunter2"}
 
 
-def test_rows_that_somebody_broke_by_hand_are_shown(boss, hourly):
-    Schedule.objects.update(cron="nonsense", every=None, timezone="Mars/Base")
-    assert "nonsense" in page(boss, "schedule_changelist")
+BROKEN = [
+    {"cron": "nonsense", "every": None, "timezone": "Mars/Base"},
+    {"timezone": "Mars/Base"},
+    {"every": timedelta(0)},
+    {"every": timedelta(days=10_000)},
+    {"cron": "0 8 * * *"},
+    {"every": None},
+    {"start_at": datetime(9999, 12, 31, 23, 59, tzinfo=UTC)},
+    {"catch_up": "maybe", "overlap": "", "type": ""},
+    {"payload": None, "expect": None},
+]
+
+
+@pytest.mark.parametrize("columns", BROKEN, ids=str)
+def test_rows_that_somebody_broke_by_hand_are_shown(boss, hourly, columns):
+    Schedule.objects.update(
+        **{
+            name: Value(None, JSONField()) if value is None and name in ("payload", "expect") else value
+            for name, value in columns.items()
+        }
+    )
+    assert "hourly" in page(boss, "schedule_changelist")
     assert boss.get(url("schedule_one"), {"name": "hourly"}).status_code == 200
     assert boss.get(url("schedule_form"), {"name": "hourly"}).status_code == 200
 
@@ -239,3 +261,110 @@ def test_whoever_may_not_see_a_payload_cannot_give_it_to_another_type(client, ma
     client.force_login(make_user(*VIEWS, "change_schedule"))
     client.post(url("schedule_save"), FORM | {"edited": "hourly", "type": "mark"})
     assert Schedule.objects.get().type == "gone"
+
+
+EXPECT = '{"rows_processed": {"at_least": 1}, "cents": {"near_usual": 0.5}}'
+
+
+def test_a_schedule_says_which_numbers_it_expects(boss):
+    boss.post(url("schedule_save"), FORM | {"expect": EXPECT})
+    made = Schedule.objects.get()
+    assert made.expect == {"rows_processed": {"at_least": 1}, "cents": {"near_usual": 0.5}}
+    text = boss.get(url("schedule_one"), {"name": "morning"}).content.decode()
+    assert "rows_processed: at least 1" in text
+    assert "cents: within 50 % of the usual" in text
+    form = boss.get(url("schedule_form"), {"name": "morning"}).context["values"]
+    assert json.loads(form["expect"]) == made.expect
+    boss.post(url("schedule_save"), FORM | {"edited": "morning", "expect": '{"rows_processed": {"at_least": 5}}'})
+    made.refresh_from_db()
+    assert made.expect == {"rows_processed": {"at_least": 5}}
+    boss.post(url("schedule_save"), FORM | {"edited": "morning", "expect": " "})
+    made.refresh_from_db()
+    assert made.expect == {}
+
+
+WRONG_EXPECTATIONS = {
+    "rows": "this is not JSON",
+    "{": "this is not JSON",
+    "[" * 3_000: "this is not JSON",
+    "1" * 5_000: "this is not JSON",
+    '["rows"]': "expect must be a dict of names",
+    '{"rows": 5}': "must be at_least(…) or near_usual(…)",
+    '{"rows": {"at_leats": 1}}': "must be at_least(…) or near_usual(…)",
+    '{"rows": {"at_least": "1"}}': "at_least() takes a finite number",
+    '{"rows": {"at_least": NaN}}': "at_least() takes a finite number",
+    '{"rows": {"at_least": 1' + "0" * 400 + "}}": "at_least() takes a finite number",
+    '{"rows": {"near_usual": 0}}': "a share above zero",
+    '{"": {"at_least": 1}}': "printable characters",
+    '{"a\\u0000": {"at_least": 1}}': "printable characters",
+    '{"a\\ud800": {"at_least": 1}}': "printable characters",
+}
+
+
+@pytest.mark.parametrize("expect", WRONG_EXPECTATIONS, ids=lambda text: text[:30])
+def test_an_expectation_that_is_none_is_refused_in_one_line_while_it_is_written_and_when_it_is_saved(boss, expect):
+    said = WRONG_EXPECTATIONS[expect]
+    checked = boss.post(url("schedule_check"), FORM | {"expect": expect})
+    assert said in checked.context["meaning"].fault
+    assert checked.context["meaning"].words
+    response = boss.post(url("schedule_save"), FORM | {"expect": expect})
+    assert said in response.context["fault"]
+    assert "\n" not in response.context["fault"]
+    assert not Schedule.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"jitter": "-1"}, "jitter must be"),
+        ({"priority": "99999"}, "priority must be"),
+        ({"queue": "nowhere"}, "is not declared"),
+        ({"type": "marc"}, "Did you mean 'mark'?"),
+        ({"payload": '{"label": 7}'}, "The payload does not fit its handler"),
+        ({"expect_success_within": "0.5"}, "1 second or more"),
+        ({"end_at": "2020-01-01T00:00", "start_at": "2021-01-01T00:00"}, "is before start_at"),
+        ({"start_at": "9999-12-31T23:59"}, "between the years 1970 and 9000"),
+    ],
+    ids=str,
+)
+def test_whatever_saving_would_refuse_is_said_while_it_is_written(boss, wrong, said):
+    assert said in boss.post(url("schedule_check"), FORM | wrong).context["meaning"].fault
+    assert said in boss.post(url("schedule_save"), FORM | wrong).context["fault"]
+    assert not Schedule.objects.exists()
+
+
+def test_what_is_not_written_yet_is_no_fault(boss):
+    form = FORM | {"name": "", "type": "", "payload": "{}"}
+    meaning = boss.post(url("schedule_check"), form).context["meaning"]
+    assert (meaning.fault, len(meaning.slots)) == ("", 5)
+
+
+def test_a_browsers_line_ends_are_no_change(boss, hourly):
+    """A payload that nobody touched is not checked, so that an older row can be edited."""
+    Schedule.objects.update(payload={"label": 7})
+    values = boss.get(url("schedule_form"), {"name": "hourly"}).context["values"]
+    form = {name: text.replace("\n", "\r\n") for name, text in values.items()}
+    assert form["payload"] != values["payload"]
+    assert changed_values(Schedule.objects.get(), form) == {}
+
+
+def test_an_expectation_that_somebody_broke_by_hand_is_shown(boss, hourly):
+    Schedule.objects.update(expect={"rows": "many"})
+    assert "{&quot;rows&quot;: &quot;many&quot;}" in boss.get(url("schedule_one"), {"name": "hourly"}).content.decode()
+    assert boss.get(url("schedule_form"), {"name": "hourly"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("metrics", "usual", "told"),
+    [
+        ({"rows": 1234, "note": "x"}, {"rows": 1000.5}, ["rows: 1,234 (usually 1,000.5)", "note: &quot;x&quot;"]),
+        ({"rows": 7}, None, ["rows: 7"]),
+        ([1], {}, ["[1]"]),
+    ],
+    ids=str,
+)
+def test_what_the_last_success_reported_is_told_beside_what_is_usual(boss, hourly, metrics, usual, told):
+    Schedule.objects.update(last_metrics=metrics, usual_metrics=usual)
+    text = boss.get(url("schedule_one"), {"name": "hourly"}).content.decode()
+    for part in told:
+        assert part in text

@@ -5,6 +5,7 @@ from django.db import models as fields
 
 from django_jobs import models
 from testproject.shop.lifelike import Day
+from tests.factories import DeadJobFactory
 
 from .pages import every_page, start_an_operation, url
 
@@ -18,10 +19,10 @@ ATTACKS = {
 }
 TABLES = [
     models.Job, models.DeadJob, models.JobHistory, models.Worker, models.AuditEntry, models.Alert, models.DeadGroup,
-    models.BulkOperation,
+    models.BulkOperation, models.Schedule,
 ]  # fmt: skip
 # Words that the code compares with, and that it alone writes.
-OURS = {"status", "state", "reason", "kind", "severity", "outcome", "target_kind"}
+OURS = {"status", "state", "reason", "kind", "severity", "outcome", "target_kind", "catch_up", "overlap", "enabled_by"}
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -32,7 +33,7 @@ def test_no_stored_text_does_anything(visit, boss, transactional_db, attack):
     for table in TABLES:
         poison(table, ATTACKS[attack])
     visitor = visit(boss)
-    for name, path in every_page():
+    for name, path in (*every_page(), *pages_named_by(ATTACKS[attack])):
         page = visitor.open(path)
         assert page.locator("img[src=x]").count() == 0, name
         assert page.evaluate("document.documentElement.scrollWidth") <= 1280, name
@@ -49,6 +50,18 @@ def test_no_address_does_anything(visit, boss, transactional_db, attack):
     for page_name in ("job", "deadjob", "jobhistory", "auditentry", "schedule", "alert"):
         page = visitor.open(url(f"{page_name}_changelist", **dict.fromkeys(names, ATTACKS[attack])))
         assert page.locator("img[src=x]").count() == 0
+
+
+def pages_named_by(text):
+    """Of a schedule and a group whose names are this text."""
+    name = text[:200]
+    models.Schedule.objects.filter(pk=models.Schedule.objects.last().pk).update(name=name)
+    yield "hostile schedule", url("schedule_one", name=name)
+    yield "hostile schedule form", url("schedule_form", name=name)
+    dead = DeadJobFactory(type=name, fingerprint=text[:40], queue=name, tenant=name, error_type=name)
+    yield "hostile group", url("deadjob_group", type=name, fingerprint=dead.fingerprint)
+    yield "hostile dead job", url("job_change", dead.pk)
+    yield "groups with a hostile one", url("deadjob_groups", order="last_seen")
 
 
 def poison(table, text):

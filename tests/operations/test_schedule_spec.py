@@ -42,6 +42,8 @@ def spec(type=handlers.note, payload=None, **options):
         ({"start_at": NAIVE}, "start_at must be a datetime with a time zone"),
         ({"end_at": NAIVE}, "end_at must be a datetime with a time zone"),
         ({"start_at": LATER, "end_at": LATER - timedelta(days=1)}, "is before start_at"),
+        ({"start_at": datetime(1, 1, 1, tzinfo=UTC)}, "start_at must be between the years 1970 and 9000"),
+        ({"end_at": datetime(9999, 1, 1, tzinfo=UTC)}, "end_at must be between the years 1970 and 9000"),
         ({"enabled": 1}, "True or False"),
         ({"queue": "nowhere"}, "not declared"),
         ({"priority": 10**6}, "priority must be"),
