@@ -16,7 +16,7 @@ _HOMES = {
     "enqueue": ".operations.enqueue",
     "aenqueue": ".operations.enqueue",
     "job_context": ".context",
-    "EnqueuedJob": ".operations.enqueue",
+    "EnqueuedJob": ".operations.enqueued",
     "get_job": ".operations.lookup",
     "cancel": ".operations.cancel",
     "retry_dead": ".operations.dead_letters",
@@ -121,7 +121,8 @@ if TYPE_CHECKING:
     from .operations.dead_filter import DeadFilter
     from .operations.dead_groups import dead_count, dead_group, dead_groups
     from .operations.dead_letters import discard_dead, retry_changed, retry_dead
-    from .operations.enqueue import EnqueuedJob, aenqueue, enqueue
+    from .operations.enqueue import aenqueue, enqueue
+    from .operations.enqueued import EnqueuedJob
     from .operations.explain import explain
     from .operations.lookup import get_job
     from .operations.queues import pause, resume

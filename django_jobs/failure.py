@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from traceback import StackSummary, walk_tb
 from types import FrameType
 
-from django_jobs.storable import clean_json, clean_text, visible_text
-
-__all__ = ["Failure", "clean_json", "clean_text"]
+from django_jobs.storable import clean_text, visible_text
 
 MESSAGE_BYTES = 8 * 1024
 TRACEBACK_BYTES = 32 * 1024

@@ -11,7 +11,8 @@ from asgiref.sync import sync_to_async
 
 from .exceptions import ConfigurationError
 from .expectations import Expectation
-from .operations.enqueue import EnqueuedJob, enqueue_many_of_type, enqueue_type
+from .operations.enqueue import enqueue_many_of_type, enqueue_type
+from .operations.enqueued import EnqueuedJob
 from .operations.options import Options
 from .payload import Signature
 from .policy import DelayFunction, Isolation, JobType, OnLost

@@ -16,8 +16,6 @@ from .retry import RetryPolicy, retry_after
 
 OnLost = Literal["retry", "bury"]
 Isolation = Literal["process"]
-# Processes for isolated handlers that a worker keeps for the next run.
-MOST_IDLE = 4
 DelayFunction = Callable[[int, BaseException], timedelta]
 
 logger = get_logger("django_jobs")
@@ -25,6 +23,8 @@ logger = get_logger("django_jobs")
 MAX_NAME = 200
 LONGEST_DELAY = timedelta(days=366)
 PRIORITIES = range(-32768, 32768)
+# Processes for isolated handlers that a worker keeps for the next run.
+MOST_IDLE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +58,9 @@ class JobType:
     def _faults(self) -> Iterator[str]:
         if self.queue is not None and not is_name(self.queue):
             yield f"queue must be the name of a declared queue, not {self.queue!r}."
-        if not _is_int(self.priority) or self.priority not in PRIORITIES:
+        if not is_int(self.priority) or self.priority not in PRIORITIES:
             yield f"priority must be a whole number from -32768 to 32767, not {self.priority!r}."
-        if self.max_attempts is not None and not (_is_int(self.max_attempts) and 1 <= self.max_attempts <= 32000):
+        if self.max_attempts is not None and not (is_int(self.max_attempts) and 1 <= self.max_attempts <= 32000):
             yield f"max_attempts must be a whole number from 1 to 32000, not {self.max_attempts!r}."
         if self.timeout is not None and not _is_positive(self.timeout):
             yield f"timeout must be seconds or a timedelta above zero, not {self.timeout!r}; None means no limit."
@@ -135,6 +135,11 @@ class JobType:
         return default.delay(attempt)
 
 
+def is_int(value: object) -> bool:
+    """A bool is none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def is_name(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_NAME and value.isprintable()
 
@@ -145,7 +150,3 @@ def _is_positive(value: object) -> bool:
 
 def _can_delay(value: object) -> bool:
     return isinstance(value, RetryPolicy) or callable(value)
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -43,11 +43,12 @@ class Registry:
             )
         return found
 
+    def names(self) -> list[str]:
+        """Every name that a job may bear, aliases included."""
+        return list(self._by_name)
+
     def __iter__(self) -> Iterator[JobType]:
         return iter({id(t): t for t in self._by_name.values()}.values())
-
-    def __len__(self) -> int:
-        return len(self._by_name)
 
 
 def _origin(job_type: JobType) -> str:

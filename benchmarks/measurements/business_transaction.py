@@ -18,7 +18,8 @@ from benchmarks.figures import Figure, Goal
 from benchmarks.rounds import Scale, in_turns, rate
 from benchmarks.tables import TWIN, empty, execute, make_twin
 from django_jobs.engines import open_session
-from django_jobs.engines.protocol import EngineConfig, Session
+from django_jobs.engines.config import EngineConfig
+from django_jobs.engines.protocol import Session
 from django_jobs.ids import uuid7
 
 BUSINESS = "benchmark_business"

@@ -12,7 +12,7 @@ from benchmarks.databases import Databases
 from benchmarks.figures import Figure
 from benchmarks.rounds import Scale, in_turns
 from django_jobs.clock import DatabaseClock
-from django_jobs.engines.protocol import ClaimedJob
+from django_jobs.engines.values import ClaimedJob
 from django_jobs.ids import uuid7
 from django_jobs.policy import JobType
 from django_jobs.worker.executor import Executor

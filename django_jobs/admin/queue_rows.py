@@ -7,8 +7,9 @@ from datetime import datetime
 
 from django_jobs import clock
 from django_jobs.conf import get_settings
-from django_jobs.models import SEEN_WITHIN, Queue, Worker
-from django_jobs.operations.explain import queues_in
+from django_jobs.models import Queue, Worker
+from django_jobs.models.queue import paused
+from django_jobs.models.worker import alive, queues_in
 
 from .queue_figures import QueueFigures, queue_figures
 from .throughput import MINUTES, Throughput
@@ -30,19 +31,14 @@ class QueueRow:
 
 
 def living_workers() -> list[Worker]:
-    seen = Worker.objects.filter(stopped_at=None, last_seen_at__gte=clock.now() - SEEN_WITHIN)
-    return list(seen.order_by("-started_at", "id")[:1000])
+    living = Worker.objects.filter(alive(clock.now()))
+    return list(living.order_by("-started_at", "id")[:1000])
 
 
 def queue_rows(ended: Throughput, workers: list[Worker]) -> list[QueueRow]:
     names = get_settings().queues
-    pauses = {row.name: row for row in Queue.objects.filter(name__in=names, paused_at__isnull=False)}
-    return [_row(figures, _standing(pauses, figures.queue), ended, workers) for figures in queue_figures(names)]
-
-
-def _standing(pauses: dict[str, Queue], name: str) -> Queue | None:
-    row = pauses.get(name)
-    return None if row is None or (row.resume_at and row.resume_at <= clock.now()) else row
+    pauses = {row.name: row for row in Queue.objects.filter(paused(clock.now()), name__in=names)}
+    return [_row(figures, pauses.get(figures.queue), ended, workers) for figures in queue_figures(names)]
 
 
 def _row(figures: QueueFigures, pause: Queue | None, ended: Throughput, workers: list[Worker]) -> QueueRow:

@@ -9,7 +9,8 @@ from django.db import connections
 
 from django_jobs.exceptions import ConfigurationError
 
-from .protocol import EngineConfig, Session, Statements
+from .config import EngineConfig
+from .protocol import Session, Statements
 
 SUPPORTED = ("postgresql", "sqlite")
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from uuid import UUID
 
 from django_jobs.failure import Failure
 from django_jobs.logs import get_logger
 from django_jobs.outcomes import Buried, DeadReason, Finished, Outcome, Rescheduled
+from django_jobs.policy import LONGEST_DELAY
 
 logger = get_logger("django_jobs.engine")
 
@@ -20,7 +20,6 @@ logger = get_logger("django_jobs.engine")
 Written = dict[tuple[UUID, int], str | None]
 
 LONGEST_DURATION_MS = 2**31 - 1
-LONGEST_DELAY = timedelta(days=366)
 
 
 def settle_piecewise(

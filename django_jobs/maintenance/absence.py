@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.db import connections
 from django.db.models.functions import Now
 
 from django_jobs import clock
@@ -15,12 +14,15 @@ from django_jobs.engines.protocol import MAINTENANCE, Session
 from django_jobs.logs import get_logger
 from django_jobs.models import Leadership
 
+from .database import connection_for_a_turn
+from .service import Service
+
 logger = get_logger("django_jobs.maintenance")
 
 SAY_AGAIN_SECONDS = 600.0
 
 
-class Absence:
+class Absence(Service):
     """Said once it is seen in two turns, so that all may start together; again every ten minutes, and when it ends."""
 
     name = "absence"
@@ -49,11 +51,5 @@ class Absence:
     def _is_led(self) -> bool:
         """A leader that was killed is followed well within the minute."""
         since = Now() - self.pause
-        connection = connections[self._alias]
-        try:
+        with connection_for_a_turn(self._alias):
             return Leadership.objects.using(self._alias).filter(name=MAINTENANCE, expires_at__gt=since).exists()
-        finally:
-            connection.close()
-
-    def close(self, session: Session) -> None:
-        """Nothing to do."""

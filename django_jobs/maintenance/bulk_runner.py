@@ -14,13 +14,14 @@ from django_jobs.engines.protocol import Session
 from django_jobs.logs import get_logger
 from django_jobs.operations.bulk_step import bulk_step, running_bulks
 
+from .service import BUSY, Service
+
 logger = get_logger("django_jobs.maintenance")
 
 SPREADING = timedelta(milliseconds=500)
-BUSY = timedelta(milliseconds=1)  # the other services have their turns in between
 
 
-class BulkRunner:
+class BulkRunner(Service):
     name = "bulk runner"
 
     def __init__(self, alias: str) -> None:
@@ -38,9 +39,6 @@ class BulkRunner:
             if self.pause != BUSY:
                 connections[self._alias].close()
         return len(more)
-
-    def close(self, session: Session) -> None:
-        """Nothing to do: another process goes on."""
 
 
 def _step(operation: UUID) -> bool:

@@ -9,11 +9,12 @@ from django.db import connections
 from django_jobs.engines.protocol import Session
 from django_jobs.operations.dead_group_counts import fold_changes
 
-BUSY = timedelta(milliseconds=1)  # the other services have their turns in between
+from .service import BUSY, Service
+
 FEW = 400  # fewer than any engine takes at once: it was the rest
 
 
-class DeadGroupFolder:
+class DeadGroupFolder(Service):
     name = "dead group folder"
 
     def __init__(self, alias: str) -> None:
@@ -29,6 +30,3 @@ class DeadGroupFolder:
             if self.pause is None:
                 connections[self._alias].close()
         return folded
-
-    def close(self, session: Session) -> None:
-        """Nothing to do: another process goes on."""

@@ -9,10 +9,12 @@ from django_jobs.engines.protocol import Session
 from django_jobs.logs import get_logger
 from django_jobs.operations.declared_schedules import sync_schedules
 
+from .service import Service
+
 logger = get_logger("django_jobs.maintenance")
 
 
-class Declarer:
+class Declarer(Service):
     """Forgets what nobody declares only if its own last turn was a short while ago: after an outage of the database the
     others get the time to say their words again.
     """
@@ -32,6 +34,3 @@ class Declarer:
             level("Schedule %r as declared in code: %s %s", synced.name, synced.action, synced.detail)
         self._last_turn = now
         return len(changes)
-
-    def close(self, session: Session) -> None:
-        """Nothing to do: what nobody declares any more is found by others."""

@@ -11,6 +11,8 @@ from django_jobs.conf import get_settings
 from django_jobs.engines.protocol import Session
 from django_jobs.operations.firing import SetAside, fire_due, next_look
 
+from .service import Service
+
 SHORTEST = timedelta(milliseconds=2)
 CONTENDED = timedelta(milliseconds=50)
 LONGEST = timedelta(seconds=30)
@@ -19,7 +21,7 @@ COVERED, UNCOVERED = timedelta(minutes=2), timedelta(seconds=3)
 FOLLOW_AFTER_SECONDS = 1.0
 
 
-class Firing:
+class Firing(Service):
     """One query tells when the next schedule is due. A batch a turn, so that other services have theirs. The leader
     fires on time, and the lookout hastens it when an edit brought a slot forward. The others come a little later, in
     case there is no leader; and they look for edits themselves unless the leader can fire all they can: ``is_covered``.
@@ -63,6 +65,3 @@ class Firing:
         if self._leads():
             return LONGEST
         return COVERED if self._is_covered() else UNCOVERED
-
-    def close(self, session: Session) -> None:
-        """Nothing to do: others fire."""

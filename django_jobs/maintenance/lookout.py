@@ -13,9 +13,11 @@ from datetime import timedelta
 from random import uniform
 
 from django_jobs import clock
-from django_jobs.engines.protocol import EngineUnavailable, Look, Session
+from django_jobs.engines.protocol import EngineUnavailable, Session
+from django_jobs.engines.values import Look
 from django_jobs.logs import get_logger
 
+from .service import Service
 from .stager import SHORTEST
 
 logger = get_logger("django_jobs.maintenance")
@@ -26,7 +28,7 @@ LONGEST_JITTER = 0.5
 Hasten = Callable[[str, float], None]
 
 
-class Lookout:
+class Lookout(Service):
     """``hasten`` gives a service of this process a turn. ``leads`` and ``is_covered`` may be asked from any thread.
     ``in_outage``: the database did not answer the last look.
     """

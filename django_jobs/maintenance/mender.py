@@ -12,8 +12,10 @@ from django_jobs.engines.protocol import Session
 from django_jobs.operations.firing import SetAside
 from django_jobs.operations.mending import mend
 
+from .service import Service
 
-class Mender:
+
+class Mender(Service):
     name = "mender"
     pause = timedelta(seconds=30)
 
@@ -31,6 +33,3 @@ class Mender:
         if self._leads():
             return mend(self._aside)
         return 0 if self._is_covered() else mend(self._aside, only_heal=True)
-
-    def close(self, session: Session) -> None:
-        """Nothing to do."""

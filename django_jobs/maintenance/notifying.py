@@ -22,7 +22,9 @@ from django_jobs.failure import Failure
 from django_jobs.logs import get_logger
 from django_jobs.models import Alert, AlertState
 
+from .database import connection_for_a_turn
 from .notifiers import AlertEvent, Notifier
+from .service import Service
 
 logger = get_logger("django_jobs.maintenance")
 
@@ -34,7 +36,7 @@ MOST_TRIES = 20
 Kind = Literal["opened", "resolved"]
 
 
-class Notifying:
+class Notifying(Service):
     """Hastened by the watcher after each look."""
 
     name = "notifying"
@@ -46,16 +48,10 @@ class Notifying:
 
     def run_once(self, session: Session) -> int:
         """Returns how many alerts were looked after. A notifier that failed is left alone until the next turn."""
-        connection = connections[self._alias]
-        try:
+        with connection_for_a_turn(self._alias):
             failed: set[str] = set()
             due = Alert.objects.using(self._alias).filter(notify_at__lte=Now()).order_by("notify_at")
             return sum(self._look_after(alert, failed) for alert in due[:MOST_ALERTS])
-        finally:
-            connection.close()
-
-    def close(self, session: Session) -> None:
-        """Nothing to do: whoever leads goes on."""
 
     def _look_after(self, alert: Alert, failed: set[str]) -> bool:
         """Taken when its turn comes: the ones before it may have lasted for minutes."""

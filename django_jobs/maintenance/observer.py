@@ -8,14 +8,14 @@ row may be committed a moment after the time in its id; nothing counts twice.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connections, transaction
 from django.db.models import QuerySet
 
+from django_jobs.chunks import chunks
 from django_jobs.conf import Settings
 from django_jobs.engines import statements
 from django_jobs.engines.protocol import Session
@@ -24,6 +24,9 @@ from django_jobs.ids import lowest_uuid7
 from django_jobs.models import Bookmark, FinalStatus, JobHistory, Schedule, ScheduleSlot, TypeRecord
 from django_jobs.policy import JobType
 from django_jobs.registry import registry
+
+from .database import brief_transaction, connection_for_a_turn
+from .service import Service
 
 OBSERVER = "observer"
 
@@ -44,7 +47,7 @@ class _Success(NamedTuple):
     metrics: dict[str, Any] | None
 
 
-class Observer:
+class Observer(Service):
     name = "observer"
 
     def __init__(self, settings: Settings) -> None:
@@ -54,16 +57,8 @@ class Observer:
 
     def run_once(self, session: Session) -> int:
         self.pause = self._every
-        connection = connections[self._alias]
-        try:
-            with transaction.atomic(using=self._alias):
-                statements(self._alias).wait_briefly(connection)
-                return self._read_on(statements(self._alias).server_time(connection))
-        finally:
-            connection.close()
-
-    def close(self, session: Session) -> None:
-        """Nothing to do: whoever leads reads on."""
+        with connection_for_a_turn(self._alias) as connection, brief_transaction(self._alias):
+            return self._read_on(statements(self._alias).server_time(connection))
 
     def _read_on(self, now: datetime) -> int:
         bookmark = Bookmark.objects.using(self._alias).filter(pk=OBSERVER).first()
@@ -100,12 +95,12 @@ class Observer:
 
     def _note_schedules(self, successes: QuerySet[JobHistory]) -> int:
         slots = ScheduleSlot.objects.using(self._alias).filter(job_id__in=successes.values("job_id"))
-        schedule_of = dict(slots.values_list("job_id", "schedule"))
+        schedule_of: dict[Any, str] = dict(slots.values_list("job_id", "schedule"))
         found: dict[str, list[_Success]] = defaultdict(list)
-        for batch in _batches(schedule_of):
+        for batch in chunks(schedule_of, BATCH):
             for one in _newest(successes.filter(job_id__in=batch)):
                 found[schedule_of[one.job_id]].append(one)
-        return sum(self._note_batch(batch, found) for batch in _batches(found))
+        return sum(self._note_batch(batch, found) for batch in chunks(found, BATCH))
 
     def _note_batch(self, names: Sequence[str], found: Mapping[str, list[_Success]]) -> int:
         schedules = Schedule.objects.using(self._alias)
@@ -134,8 +129,3 @@ def _note(record: TypeRecord | Schedule, newest: Sequence[_Success]) -> int:
 def _newest(successes: QuerySet[JobHistory], most: int | None = None) -> list[_Success]:
     rows = successes.order_by("-pk").values_list("pk", "job_id", "finished_at", "metrics")[:most]
     return [_Success(*row) for row in rows]
-
-
-def _batches(items: Iterable[Any]) -> Iterable[list[Any]]:
-    every = list(items)
-    return [every[start : start + BATCH] for start in range(0, len(every), BATCH)]

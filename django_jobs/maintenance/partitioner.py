@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.db import connections
-
 from django_jobs.engines import statements
 from django_jobs.engines.protocol import Session
+
+from .database import connection_for_a_turn
+from .service import Service
 
 DAYS_AHEAD = 7
 
 
-class Partitioner:
+class Partitioner(Service):
     name = "partitioner"
     pause = timedelta(hours=1)
 
@@ -20,14 +21,7 @@ class Partitioner:
         self._alias = alias
 
     def run_once(self, session: Session) -> int:
-        connection = connections[self._alias]
-        try:
+        with connection_for_a_turn(self._alias) as connection:
             today = statements(self._alias).server_time(connection).date()
-            return statements(self._alias).add_partitions(
-                connection, [today + timedelta(days=n) for n in range(-1, DAYS_AHEAD + 1)]
-            )
-        finally:
-            connection.close()
-
-    def close(self, session: Session) -> None:
-        """Nothing to do."""
+            days = [today + timedelta(days=n) for n in range(-1, DAYS_AHEAD + 1)]
+            return statements(self._alias).add_partitions(connection, days)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from django.db import OperationalError, connections, transaction
+from django.db import OperationalError, connections
 
 from django_jobs.conf import Settings
 from django_jobs.engines import statements
@@ -15,7 +15,9 @@ from django_jobs.engines.protocol import Session
 from django_jobs.logs import get_logger
 
 from . import pruning
+from .database import brief_transaction, connection_for_a_turn
 from .rollup import LEVELS, roll_up
+from .service import Service
 
 logger = get_logger("django_jobs.maintenance")
 
@@ -25,7 +27,7 @@ CLOSING = timedelta(hours=1)
 Task = Callable[[], int]
 
 
-class Pruner:
+class Pruner(Service):
     """A task that fails does not stop the others. Comes again soon while there is more, else every ten minutes."""
 
     name = "pruner"
@@ -39,18 +41,12 @@ class Pruner:
 
     def run_once(self, session: Session) -> int:
         self.pause = self.rest
-        connection = connections[self._alias]
-        try:
+        with connection_for_a_turn(self._alias) as connection:
             now = statements(self._alias).server_time(connection)
             done = [self._try(name, task) for name, task in self._tasks(now)]
-        finally:
-            connection.close()
         if any(done):
             self.pause = self.between_batches
         return sum(done)
-
-    def close(self, session: Session) -> None:
-        """Nothing to do: what is left is found by others."""
 
     def _try(self, name: str, task: Task) -> int:
         try:
@@ -70,7 +66,7 @@ class Pruner:
             ("effects", pruning.effects),
             ("workers", pruning.workers),
             ("dead groups", pruning.dead_groups),
-            ("dead groups", pruning.dead_group_hours),
+            ("hours of dead groups", pruning.dead_group_hours),
         ):
             yield name, partial(self._briefly, always, now)
         for level in LEVELS:
@@ -87,9 +83,7 @@ class Pruner:
                 yield name, partial(self._briefly, remove, now - kept)
 
     def _briefly(self, remove: Callable[..., int], *terms: Any) -> int:
-        """Whoever has locked a row holds up this batch, not the other services."""
-        with transaction.atomic(using=self._alias):
-            statements(self._alias).wait_briefly(connections[self._alias])
+        with brief_transaction(self._alias):
             return remove(self._alias, *terms)
 
     def _history(self, now: datetime) -> Iterator[tuple[str, Task]]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from django.db import connections, transaction
 from django.db.models.functions import Now
 
 from django_jobs import clock
-from django_jobs.engines import statements
 from django_jobs.engines.protocol import Session
 from django_jobs.models import JobCount, Worker
 
 from .counts import Count, Counts, Key
+from .database import brief_transaction, connection_for_a_turn
+from .service import Service
 
 
-class Reporter:
+class Reporter(Service):
     """``running`` tells how many jobs the process holds now.
 
     With nothing new to tell it shows itself less often. A minute's counts are written as they stand, again and
@@ -46,15 +46,10 @@ class Reporter:
         self._report(stopped_at=Now())
 
     def _report(self, **more: object) -> int:
-        """Whoever locks these tables holds up the report, not the other services."""
-        connection, running = connections[self._alias], self._running()
-        try:
-            with transaction.atomic(using=self._alias):
-                statements(self._alias).wait_briefly(connection)
-                self._show_worker(running, **more)
-                counts = self._write_counts()
-        finally:
-            connection.close()
+        running = self._running()
+        with connection_for_a_turn(self._alias), brief_transaction(self._alias):
+            self._show_worker(running, **more)
+            counts = self._write_counts()
         self._shown, self._shown_at = running, clock.monotonic()
         self._counts.note_written(counts)
         return len(counts)

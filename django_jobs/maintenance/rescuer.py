@@ -9,14 +9,17 @@ from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
 
-from django_jobs.engines.protocol import MAX_RESCUED, ExpiredLease, Judge, Session
+from django_jobs.engines.protocol import MAX_RESCUED, Judge, Session
+from django_jobs.engines.values import ExpiredLease
 from django_jobs.logs import get_logger
 from django_jobs.outcomes import Outcome
+
+from .service import Service
 
 logger = get_logger("django_jobs.maintenance")
 
 
-class Rescuer:
+class Rescuer(Service):
     """``judge`` decides what becomes of a lost run; ``count`` takes the queue and type of each."""
 
     name = "rescuer"
@@ -51,6 +54,3 @@ class Rescuer:
             lease.max_attempts,
             lease.worker,
         )
-
-    def close(self, session: Session) -> None:
-        """Nothing to do: expired leases are found by others."""

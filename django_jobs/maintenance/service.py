@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from math import inf
-from typing import Protocol
 
 from django.db import InterfaceError, OperationalError, connections
 
@@ -29,23 +28,22 @@ READ_ONLY = "25006"
 LONGEST_WAIT = 60.0
 # How often a process that does not lead asks itself whether it leads by now.
 FOLLOWER_WAIT = 5.0
+# The pause of a service that has more to do: the others of its thread have their turns in between.
+BUSY = timedelta(milliseconds=1)
 
 
-class Service(Protocol):
-    """``pause``: until the next turn, asked after each. None: until it is hastened."""
+class Service:
+    """Does one thing. ``pause``: until the next turn, asked after each. None: until it is hastened."""
 
     name: str
-
-    @property
-    def pause(self) -> timedelta | None: ...
+    pause: timedelta | None
 
     def run_once(self, session: Session) -> int:
         """Do what is due; returns how many things were done."""
-        ...
+        raise NotImplementedError(f"{type(self).__name__} has to say what it does in a turn.")
 
     def close(self, session: Session) -> None:
-        """The last turn, when the process ends."""
-        ...
+        """The last turn, when the process ends: nothing, for a service whose work others go on with."""
 
 
 class Maintenance:

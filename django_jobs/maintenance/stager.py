@@ -11,10 +11,12 @@ from datetime import timedelta
 
 from django_jobs.engines.protocol import Session
 
+from .service import Service
+
 SHORTEST = timedelta(milliseconds=2)
 
 
-class Stager:
+class Stager(Service):
     """``poke`` tells this process's own loop; a sleeper elsewhere is woken for each queue that received jobs.
 
     Comes again by itself while the next job is due within ``every``.
@@ -37,6 +39,3 @@ class Stager:
         if staging.next_due is not None and staging.next_due < self._every:
             self.pause = max(staging.next_due, SHORTEST)
         return staging.staged
-
-    def close(self, session: Session) -> None:
-        """Nothing to do: due jobs are staged by others."""

@@ -11,7 +11,8 @@ from datetime import timedelta
 
 from django_jobs.conf import Settings
 from django_jobs.engines import open_session, stand_alone
-from django_jobs.engines.protocol import EngineConfig, Judge, Session
+from django_jobs.engines.config import EngineConfig
+from django_jobs.engines.protocol import Judge, Session
 from django_jobs.operations.build import build_fingerprint
 from django_jobs.operations.firing import SetAside
 

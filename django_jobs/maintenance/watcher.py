@@ -20,6 +20,8 @@ from django_jobs.logs import get_logger
 from django_jobs.models import Alert, AlertState, Severity
 
 from .conditions import Condition, Finding, View, all_conditions
+from .database import brief_transaction, connection_for_a_turn
+from .service import Service
 
 logger = get_logger("django_jobs.maintenance")
 
@@ -28,7 +30,7 @@ LONGEST_SUBJECT, LONGEST_SUMMARY = 300, 500
 REST = "(others)"
 
 
-class Watcher:
+class Watcher(Service):
     """``hasten_notifying``: called after each look."""
 
     name = "watcher"
@@ -43,20 +45,12 @@ class Watcher:
         self.pause = settings.watch_every
 
     def run_once(self, session: Session) -> int:
-        connection = connections[self._alias]
-        try:
-            with transaction.atomic(using=self._alias):
-                statements(self._alias).wait_briefly(connection)
-                now = statements(self._alias).server_time(connection)
-                view = View(alias=self._alias, now=now, settings=self._settings)
-                changes = sum(self._look(name, condition, view) for name, condition in self._conditions.items())
-        finally:
-            connection.close()
+        with connection_for_a_turn(self._alias) as connection, brief_transaction(self._alias):
+            now = statements(self._alias).server_time(connection)
+            view = View(alias=self._alias, now=now, settings=self._settings)
+            changes = sum(self._look(name, condition, view) for name, condition in self._conditions.items())
         self._hasten_notifying()
         return changes
-
-    def close(self, session: Session) -> None:
-        """Nothing to do."""
 
     def _look(self, name: str, condition: Condition, view: View) -> int:
         """In a savepoint, so that a query that fails does not take the others along."""

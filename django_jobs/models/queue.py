@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import models
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 
@@ -22,3 +25,8 @@ class Queue(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+def paused(now: datetime | Now) -> models.Q:
+    """Queues that are not to be claimed from."""
+    return models.Q(models.Q(resume_at=None) | models.Q(resume_at__gt=now), paused_at__isnull=False)

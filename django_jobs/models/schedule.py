@@ -35,6 +35,10 @@ class SetBy(models.TextChoices):
     OPERATOR = "operator"
 
 
+# What says when a schedule fires, in the order of the generated column and of _POSTGRESQL_TEXTS.
+TIMING = ("cron", "timezone", "enabled", "every", "start_at", "end_at")
+
+
 class Definition(models.Func):
     """When the schedule fires, as text. A change of it starts the schedule from now.
 
@@ -42,9 +46,8 @@ class Definition(models.Func):
     depends on the session.
     """
 
-    def __init__(self, *fields: str) -> None:
-        names = fields or ("cron", "timezone", "enabled", "every", "start_at", "end_at")
-        super().__init__(*names, output_field=models.TextField())
+    def __init__(self) -> None:
+        super().__init__(*TIMING, output_field=models.TextField())
 
     def as_sql(self, compiler: SQLCompiler, connection: Any, **extra: Any) -> Any:  # type: ignore[override]
         columns = [compiler.compile(source)[0] for source in self.get_source_expressions()]

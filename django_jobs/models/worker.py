@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import models
 from django.db.models.functions import Now
@@ -40,3 +41,15 @@ class Worker(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+
+def alive(now: datetime | Now) -> models.Q:
+    """Processes that have shown themselves within SEEN_WITHIN and not said that they end."""
+    return models.Q(stopped_at=None, last_seen_at__gt=now - SEEN_WITHIN)
+
+
+def queues_in(groups: Any) -> set[str]:
+    """The queues of ``Worker.queues``, a list of groups of slots. Takes whatever another build wrote there."""
+    records = [group for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
+    lists = [names for group in records if isinstance(names := group.get("queues"), list)]
+    return {str(name) for names in lists for name in names}

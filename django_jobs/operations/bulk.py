@@ -21,6 +21,7 @@ from django_jobs.conf import get_settings
 from django_jobs.exceptions import BulkNotFound, InvalidOption
 from django_jobs.ids import uuid7
 from django_jobs.models import BulkKind, BulkOperation, BulkState, DeadJob
+from django_jobs.policy import is_int
 
 from .audit import LONGEST_NAME, Actor, audit
 from .dead_count import count_dead
@@ -181,7 +182,7 @@ def _check(kind: str, spread: timedelta | None, canary: int) -> None:
         raise InvalidOption(_("A bulk operation is one of %(known)s, not %(kind)r.") % {"known": known, "kind": kind})
     if spread is not None:
         check_duration("spread", spread)
-    if isinstance(canary, bool) or not isinstance(canary, int) or not 0 <= canary <= LARGEST_CANARY:
+    if not is_int(canary) or not 0 <= canary <= LARGEST_CANARY:
         told = {"most": LARGEST_CANARY, "canary": canary}
         raise InvalidOption(_("canary must be a whole number from 0 to %(most)d, not %(canary)r.") % told)
     if canary and kind != BulkKind.RETRY:

@@ -12,7 +12,7 @@ from django_jobs.conf import get_settings
 from django_jobs.models import FinalStatus, Job, JobStatus
 
 from .audit import Actor, audit
-from .history import record
+from .history import record_cancelled
 from .lookup import get_job, job_uuid
 from .unfinished import locked_job
 
@@ -48,5 +48,5 @@ def _cancel_locked(job: Job, alias: str) -> Cancellation:
         mine.filter(cancel_requested_at=None).update(cancel_requested_at=Now())
         return "requested"
     mine.delete()
-    record([job], FinalStatus.CANCELLED, job.now, alias)  # type: ignore[attr-defined]
+    record_cancelled(job, job.now, alias)  # type: ignore[attr-defined]
     return "cancelled"

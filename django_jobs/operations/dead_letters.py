@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +12,7 @@ from django.db import transaction
 from django.db.models import JSONField, TextField, Value
 from django.db.models.functions import Cast, Now
 
+from django_jobs.chunks import chunks
 from django_jobs.conf import get_settings
 from django_jobs.engines import statements
 from django_jobs.engines.protocol import NoPartition
@@ -99,18 +99,12 @@ def _in_batches(
     ids: UUID | str | Iterable[UUID | str], move: Callable[[list[UUID]], list[UUID]], action: str, actor: Actor | None
 ) -> int:
     count = 0
-    for batch in _batches(ids):
+    for batch in chunks(map(job_uuid, [ids] if isinstance(ids, UUID | str) else ids), BATCH):
         with transaction.atomic(using=get_settings().database):
             moved = move(batch)
             audit_each(actor, action, "job", moved, before={"status": "dead"})
         count += len(moved)
     return count
-
-
-def _batches(ids: UUID | str | Iterable[UUID | str]) -> Iterable[list[UUID]]:
-    stream = map(job_uuid, [ids] if isinstance(ids, UUID | str) else ids)
-    while batch := list(islice(stream, BATCH)):
-        yield batch
 
 
 def _checked(job_type: JobType, payload: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, timedelta
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import Any
 from uuid import UUID
 
@@ -13,10 +13,12 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from django_jobs.chunks import chunks
 from django_jobs.conf import Settings, get_settings
 from django_jobs.context import current_context
 from django_jobs.engines import statements
-from django_jobs.engines.protocol import BulkRow, NewJob, Statements
+from django_jobs.engines.protocol import Statements
+from django_jobs.engines.values import BulkRow, NewJob
 from django_jobs.exceptions import InvalidOption, InvalidPayload
 from django_jobs.ids import uuid7
 from django_jobs.payload import payload_hash
@@ -24,7 +26,7 @@ from django_jobs.policy import JobType
 from django_jobs.registry import registry
 
 from .announcing import announce_after_commit
-from .enqueued import EnqueuedJob as EnqueuedJob
+from .enqueued import EnqueuedJob
 from .idempotency import enqueue_against_key, known_duplicates
 from .options import Options, check_context, check_duration, check_key
 from .transactions import enqueueing_connection, wake_after_commit
@@ -91,18 +93,12 @@ def enqueue_many_of_type(
             rows = _rows(job_type, payloads, settings, step=_step(spread, payloads), keys=idempotency_keys)
             jobs = _enqueue_with_keys(connection, engine, shared, list(rows))
         else:
-            for batch in _batches(payloads, all_at_once=bool(spread)):
+            # Taken before a COPY begins: a queryset on the same connection may be what they come from.
+            for batch in chunks(payloads, None if spread else BATCH):
                 rows = _rows(job_type, batch, settings, step=_step(spread, batch), first=len(jobs))
                 jobs += _enqueue_batch(connection, engine, shared, rows)
         announce_after_commit(connection, job_type, shared.queue, jobs)
     return jobs
-
-
-def _batches(payloads: Iterable[Mapping[str, Any]], *, all_at_once: bool) -> Iterator[list[Mapping[str, Any]]]:
-    """Taken before a COPY begins: a queryset on the same connection may be what they come from."""
-    stream = iter(payloads)
-    while batch := list(stream if all_at_once else islice(stream, BATCH)):
-        yield batch
 
 
 def _step(spread: timedelta, payloads: list[Mapping[str, Any]]) -> float:

@@ -14,7 +14,9 @@ from django.db.models.functions import Now
 
 from django_jobs.conf import get_settings
 from django_jobs.exceptions import InvalidPayload
-from django_jobs.models import SEEN_WITHIN, Job, JobStatus, Queue, Worker
+from django_jobs.models import Job, JobStatus, Queue, Worker
+from django_jobs.models.queue import paused
+from django_jobs.models.worker import alive, queues_in
 from django_jobs.registry import registry
 
 from .lookup import JobInfo, get_job, job_uuid
@@ -124,15 +126,15 @@ def _time(job: Job, now: datetime) -> Iterator[Reason]:
 
 def _queue(job: Job, now: datetime) -> Iterator[Reason]:
     alias, name = get_settings().database, job.queue
-    row = Queue.objects.using(alias).filter(name=name, paused_at__isnull=False).first()
-    if row is not None and (row.resume_at is None or row.resume_at > now):
+    row = Queue.objects.using(alias).filter(paused(now), name=name).first()
+    if row is not None:
         until = "until somebody resumes it" if row.resume_at is None else f"until {_at(row.resume_at)}"
         yield Reason(
             code="queue_paused",
             sentence=f"Its queue {name} is paused since {_at(row.paused_at)}, {until}.",
             detail={"queue": name, "since": row.paused_at, "until": row.resume_at},
         )
-    workers = Worker.objects.using(alias).filter(stopped_at=None, last_seen_at__gte=now - SEEN_WITHIN)
+    workers = Worker.objects.using(alias).filter(alive(now))
     served = workers.order_by("-last_seen_at").values_list("queues", flat=True)[:MOST_WORKERS]
     if not any(name in queues_in(groups) for groups in served):
         declared = "" if name in get_settings().queues else ", and the queue is not in DJANGO_JOBS['QUEUES']"
@@ -142,13 +144,6 @@ def _queue(job: Job, now: datetime) -> Iterator[Reason]:
             f"Start one: manage.py runjobworker --queues {name}",
             detail={"queue": name, "declared": not declared},
         )
-
-
-def queues_in(groups: Any) -> set[str]:
-    """The queues of a worker's groups of slots. Takes whatever another build wrote there."""
-    records = [group for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
-    lists = [names for group in records if isinstance(names := group.get("queues"), list)]
-    return {str(name) for names in lists for name in names}
 
 
 def _build(job: Job) -> Iterator[Reason]:

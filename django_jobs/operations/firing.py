@@ -101,6 +101,5 @@ def _due(aside: SetAside) -> QuerySet[Schedule]:
 
 def _fireable(aside: SetAside) -> QuerySet[Schedule]:
     """Those of types this build knows: another build may fire the rest."""
-    types = [name for job_type in registry for name in (job_type.name, *job_type.aliases)]
-    schedules = Schedule.objects.using(get_settings().database).filter(look_at__isnull=False, type__in=types)
+    schedules = Schedule.objects.using(get_settings().database).filter(look_at__isnull=False, type__in=registry.names())
     return schedules.exclude(pk__in=names) if (names := list(aside.reasons())) else schedules

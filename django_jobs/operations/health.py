@@ -9,7 +9,9 @@ from django.db.models import Count, DurationField, F, Max, Q
 from django.db.models.functions import Now
 
 from django_jobs.conf import get_settings
-from django_jobs.models import SEEN_WITHIN, Job, JobStatus, Queue, Worker
+from django_jobs.models import Job, JobStatus, Queue, Worker
+from django_jobs.models.queue import paused
+from django_jobs.models.worker import alive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,7 @@ def health() -> Health:
     alias = get_settings().database
     jobs = Job.objects.using(alias)
     lost = jobs.filter(status=JobStatus.PROCESSING, locked_until__lt=Now())
-    workers = Worker.objects.using(alias).filter(stopped_at=None, last_seen_at__gt=Now() - SEEN_WITHIN)
+    workers = Worker.objects.using(alias).filter(alive(Now()))
     return Health(queues=_queues(alias), lost_leases=lost.count(), workers=workers.count())
 
 
@@ -47,10 +49,9 @@ def _queues(alias: str) -> list[QueueHealth]:
     found = Job.objects.using(alias).filter(ready).order_by().values_list("queue")
     counted = found.annotate(count=Count("pk"), oldest=oldest)
     waiting = {queue: (count, max(age, timedelta(0))) for queue, count, age in counted}
-    runs = Q(paused_at=None) | Q(resume_at__lte=Now())
-    paused = set(Queue.objects.using(alias).exclude(runs).values_list("name", flat=True))
+    not_claimed = set(Queue.objects.using(alias).filter(paused(Now())).values_list("name", flat=True))
     return [
-        QueueHealth(queue=name, waiting=count, oldest=age, paused=name in paused)
+        QueueHealth(queue=name, waiting=count, oldest=age, paused=name in not_claimed)
         for name in dict.fromkeys([*get_settings().queues, *sorted(waiting)])
         for count, age in [waiting.get(name, (0, None))]
     ]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.functions import Now
 
-from django_jobs.engines.protocol import BulkRow, KeyHolder, NewJob, Statements
+from django_jobs.chunks import chunks
+from django_jobs.engines.protocol import Statements
+from django_jobs.engines.values import BulkRow, KeyHolder, NewJob
 from django_jobs.exceptions import EnqueueError, IdempotencyConflict
 from django_jobs.models import IdempotencyKey
 
@@ -56,7 +57,7 @@ def known_duplicates(connection: BaseDatabaseWrapper, queue: str, rows: Sequence
     With a few queries for many rows; the others are left to ``enqueue_against_key``.
     """
     duplicates: dict[UUID, EnqueuedJob] = {}
-    for chunk in _chunks(rows):
+    for chunk in chunks(rows, CHUNK):
         first_jobs = _same_jobs(connection, queue, chunk)
         statuses = statuses_of(set(first_jobs.values()))
         for row_id, job_id in first_jobs.items():
@@ -70,9 +71,3 @@ def _same_jobs(connection: BaseDatabaseWrapper, queue: str, rows: Sequence[BulkR
     holders = {key: (job_id, bytes(payload_hash)) for key, job_id, payload_hash in valid}
     found = ((row, *holders.get(row.key, (row.id, b""))) for row in rows)
     return {row.id: job_id for row, job_id, payload_hash in found if payload_hash == row.payload_hash}
-
-
-def _chunks(rows: Sequence[BulkRow]) -> Iterator[list[BulkRow]]:
-    stream = iter(rows)
-    while chunk := list(islice(stream, CHUNK)):
-        yield chunk

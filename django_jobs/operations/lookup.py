@@ -69,7 +69,7 @@ def statuses_of(job_ids: Collection[UUID]) -> dict[UUID, str]:
     """``status_of`` each, with three queries for those that stay where they are meanwhile."""
     alias = get_settings().database
     jobs = Job.objects.using(alias).filter(pk__in=job_ids).values_list("id", "status", "last_error")
-    found = {job_id: _public_status(status, last_error) for job_id, status, last_error in jobs}
+    found = {job_id: public_status(status, last_error) for job_id, status, last_error in jobs}
     missing = [job_id for job_id in job_ids if job_id not in found]
     if missing:
         found |= dict.fromkeys(DeadJob.objects.using(alias).filter(pk__in=missing).values_list("id", flat=True), "dead")
@@ -78,7 +78,7 @@ def statuses_of(job_ids: Collection[UUID]) -> dict[UUID, str]:
     return found | {job_id: status_of(job_id) for job_id in job_ids if job_id not in found}
 
 
-def _public_status(status: str, last_error: str) -> str:
+def public_status(status: str, last_error: str) -> str:
     return "failed_retrying" if last_error and status != JobStatus.PROCESSING else status
 
 
@@ -102,7 +102,7 @@ def unfinished_info(job: Job) -> JobInfo:
         type=job.type,
         queue=job.queue,
         tenant=job.tenant,
-        status=_public_status(job.status, job.last_error),
+        status=public_status(job.status, job.last_error),
         attempts=job.attempts,
         max_attempts=job.max_attempts,
         enqueued_at=job.created_at,

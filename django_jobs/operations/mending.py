@@ -44,8 +44,7 @@ def mend(aside: SetAside, *, only_heal: bool = False) -> int:
 
 
 def _overdue(reasons: Iterable[str]) -> Q:
-    types = [name for job_type in registry for name in (job_type.name, *job_type.aliases)]
-    return Q(look_at__lt=Now() - PATIENCE) & (~Q(type__in=types) | Q(pk__in=list(reasons)))
+    return Q(look_at__lt=Now() - PATIENCE) & (~Q(type__in=registry.names()) | Q(pk__in=list(reasons)))
 
 
 def _mend(schedule: Schedule, reasons: dict[str, str], *, only_heal: bool) -> bool:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django_jobs.conf import did_you_mean, get_settings
 from django_jobs.context import RESERVED
 from django_jobs.exceptions import InvalidOption
-from django_jobs.policy import PRIORITIES
+from django_jobs.policy import PRIORITIES, is_int
 
 # What every supported database and Python can hold, with room for a delay on top.
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
@@ -46,7 +46,7 @@ class Options:
             get_settings().declared(self.queue)
         if self.priority is not None:
             check_priority(self.priority)
-        if self.max_attempts is not None and (_is_no_int(self.max_attempts) or not 1 <= self.max_attempts <= 32000):
+        if self.max_attempts is not None and (not is_int(self.max_attempts) or not 1 <= self.max_attempts <= 32000):
             raise InvalidOption(
                 _("max_attempts must be a whole number from 1 to 32000, not %r.") % (self.max_attempts,)
             )
@@ -88,12 +88,8 @@ def check_duration(name: str, value: object) -> None:
 
 def check_priority(priority: object) -> None:
     """Raise InvalidOption unless ``priority`` fits its column."""
-    if _is_no_int(priority) or priority not in PRIORITIES:
+    if not is_int(priority) or priority not in PRIORITIES:
         raise InvalidOption(_("priority must be a whole number from -32768 to 32767, not %r.") % (priority,))
-
-
-def _is_no_int(value: object) -> bool:
-    return not isinstance(value, int) or isinstance(value, bool)
 
 
 def _check_text(name: str, value: object, longest: int, *, may_be_empty: bool) -> None:

@@ -19,7 +19,7 @@ from django_jobs.conf import did_you_mean, get_settings
 from django_jobs.exceptions import ConfigurationError, EnqueueError, InvalidSchedule
 from django_jobs.expectations import Expectation, parse_expectations
 from django_jobs.models import CatchUp, Overlap
-from django_jobs.policy import MAX_NAME, JobType, is_name
+from django_jobs.policy import MAX_NAME, JobType, is_int, is_name
 from django_jobs.registry import registry
 
 from .options import EARLIEST, LATEST, LONGEST, Options
@@ -100,7 +100,7 @@ class ScheduleSpec:
                     "hint": did_you_mean(value, known),
                 }
                 yield _("%(name)s is %(known)s, not %(value)r.%(hint)s") % told
-        if not _is_int(self.catch_up_limit) or not 1 <= self.catch_up_limit <= MOST_CAUGHT_UP:
+        if not is_int(self.catch_up_limit) or not 1 <= self.catch_up_limit <= MOST_CAUGHT_UP:
             told = {"most": MOST_CAUGHT_UP, "value": self.catch_up_limit}
             yield _("catch_up_limit must be a whole number from 1 to %(most)d, not %(value)r.") % told
         for name, duration in (("jitter", self.jitter), ("catch_up_age", self.catch_up_age)):
@@ -192,10 +192,6 @@ def encode_stored(job_type: JobType, payload: Mapping[str, Any]) -> bytes:
     """A schedule's stored payload as its job carries it. Raises InvalidPayload if the signature has changed."""
     arguments = job_type.signature.decode(json.dumps(payload))
     return job_type.signature.encode(arguments, limit=get_settings().max_payload_bytes)
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _is_duration(value: object, low: timedelta) -> bool:

@@ -20,6 +20,7 @@ from django_jobs.engines import statements
 from django_jobs.exceptions import InvalidSchedule, ScheduleNotFound
 from django_jobs.ids import uuid7
 from django_jobs.models import Schedule, SetBy
+from django_jobs.models.schedule import TIMING
 from django_jobs.registry import registry
 
 from .announcing import announce_after_commit
@@ -34,7 +35,6 @@ from .transactions import enqueueing_connection, wake_after_commit
 
 MOST_PREVIEWED = 100
 AUDITED = tuple(field for field in SPEC_FIELDS if field not in ("name", "payload"))
-TIMING = ("cron", "every", "timezone", "enabled", "start_at", "end_at")
 
 
 def create_schedule(

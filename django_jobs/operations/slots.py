@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from django_jobs.conf import get_settings
 from django_jobs.context import JITTER, SCHEDULE, SLOT
 from django_jobs.engines import statements
-from django_jobs.engines.protocol import NewJob
+from django_jobs.engines.values import NewJob
 from django_jobs.ids import uuid7
 from django_jobs.models import Job, Overlap, Schedule, ScheduleSlot, SlotOutcome
 from django_jobs.registry import registry

@@ -106,7 +106,7 @@ class _Reader:
 
 
 def handler_name(handler: Callable[..., Any]) -> str:
-    """``module.qualname`` as error messages and the default job type name it."""
+    """``module.qualname``, as error messages name it."""
     name = getattr(handler, "__qualname__", None) or type(handler).__qualname__
     return f"{getattr(handler, '__module__', '?')}.{name}"
 

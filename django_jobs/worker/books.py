@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from django_jobs.engines.protocol import Tick
+from django_jobs.engines.values import Tick
 from django_jobs.logs import get_logger
 from django_jobs.maintenance.counts import Counts
 from django_jobs.outcomes import Outcome, Rescheduled, Settled

@@ -7,7 +7,7 @@ from random import uniform
 from typing import Any
 
 from django_jobs.conf import get_settings
-from django_jobs.engines.protocol import ClaimedJob, ExpiredLease
+from django_jobs.engines.values import ClaimedJob, ExpiredLease
 from django_jobs.exceptions import Bury, Cancel, Retry, RunProcessDied, RunTimedOut, Snooze, WorkerLost
 from django_jobs.failure import Failure
 from django_jobs.fingerprint import fingerprint

@@ -17,7 +17,9 @@ from django.db.models.functions import Now
 
 from django_jobs import clock
 from django_jobs.engines import open_session, stand_alone
-from django_jobs.engines.protocol import MAX_RESCUED, EngineConfig, ExpiredLease, Judge, Session
+from django_jobs.engines.config import EngineConfig
+from django_jobs.engines.protocol import MAX_RESCUED, Judge, Session
+from django_jobs.engines.values import ExpiredLease
 from django_jobs.logs import get_logger
 from django_jobs.models import Worker
 from django_jobs.outcomes import Outcome, Rescheduled

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django_jobs.engines.protocol import ClaimedJob
+from django_jobs.engines.values import ClaimedJob
 from django_jobs.failure import Failure
 from django_jobs.outcomes import Buried, Finished, Rescheduled, Settled
 

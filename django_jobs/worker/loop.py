@@ -15,7 +15,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from django_jobs import clock
-from django_jobs.engines.protocol import ClaimedJob, ClaimRequest, EngineUnavailable, Session, Tick
+from django_jobs.engines.protocol import EngineUnavailable, Session
+from django_jobs.engines.values import ClaimedJob, ClaimRequest, Tick
 from django_jobs.logs import get_logger
 from django_jobs.maintenance.counts import Counts
 from django_jobs.outcomes import Outcome, Rescheduled, Settled

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import exp
 
 from django_jobs import clock
-from django_jobs.engines.protocol import ClaimedJob
+from django_jobs.engines.values import ClaimedJob
 
 HORIZON = 0.05
 MOST = 500

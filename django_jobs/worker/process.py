@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from django_jobs.conf import get_settings
 from django_jobs.engines import open_session
-from django_jobs.engines.protocol import EngineConfig
+from django_jobs.engines.config import EngineConfig
 from django_jobs.logs import get_logger
 from django_jobs.maintenance.counts import Counts
 from django_jobs.maintenance.reporter import Reporter

@@ -15,7 +15,8 @@ from datetime import timedelta
 from uuid import UUID
 
 from django_jobs import clock
-from django_jobs.engines.protocol import EngineUnavailable, Renewal, Session
+from django_jobs.engines.protocol import EngineUnavailable, Session
+from django_jobs.engines.values import Renewal
 from django_jobs.logs import get_logger
 
 from .held import Held
@@ -42,7 +43,7 @@ class Renewer:
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self, timeout: float = 5.0) -> None:
+    def stop(self, timeout: float) -> None:
         self._stop.set()
         self._thread.join(timeout)
 

@@ -23,7 +23,7 @@ from django.db import IntegrityError, connections, transaction
 from django_jobs import clock
 from django_jobs.conf import get_settings
 from django_jobs.context import JITTER, SCHEDULE, SLOT, without_reserved
-from django_jobs.engines.protocol import ClaimedJob
+from django_jobs.engines.values import ClaimedJob
 from django_jobs.exceptions import LeaseLost
 from django_jobs.models import Effect
 from django_jobs.policy import JobType

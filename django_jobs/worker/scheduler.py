@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from django_jobs.conf import get_settings
-from django_jobs.engines.protocol import EngineConfig
+from django_jobs.engines.config import EngineConfig
 from django_jobs.logs import get_logger
 from django_jobs.maintenance.counts import Counts
 from django_jobs.maintenance.reporter import Reporter

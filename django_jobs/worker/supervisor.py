@@ -18,7 +18,7 @@ from types import FrameType
 
 from django_jobs import clock
 from django_jobs.conf import get_settings
-from django_jobs.engines.protocol import EngineConfig
+from django_jobs.engines.config import EngineConfig
 from django_jobs.logs import get_logger
 
 from .child import Child, reap_strangers

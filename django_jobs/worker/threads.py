@@ -35,7 +35,7 @@ class Threads:
             self._threads.append(thread)
             thread.start()
 
-    def close(self, timeout: float = 1.0) -> None:
+    def close(self, timeout: float) -> None:
         """Let idle threads end. Those that never return are left behind."""
         for _ in self._threads:
             self._work.put(None)

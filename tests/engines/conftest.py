@@ -2,7 +2,7 @@ import pytest
 from django.db import connections
 
 from django_jobs import engines
-from django_jobs.engines.protocol import EngineConfig
+from django_jobs.engines.config import EngineConfig
 
 from .support import VENDOR
 

@@ -10,13 +10,9 @@ from django.db import connections
 from django.db.models import F
 
 from django_jobs import engines
-from django_jobs.engines.protocol import (
-    ClaimRequest,
-    EngineConfig,
-    EngineUnavailable,
-    ExpiredLease,
-    NewJob,
-)
+from django_jobs.engines.config import EngineConfig
+from django_jobs.engines.protocol import EngineUnavailable
+from django_jobs.engines.values import ClaimRequest, ExpiredLease, NewJob
 from django_jobs.failure import Failure
 from django_jobs.ids import uuid7
 from django_jobs.models import DeadJob, Job, JobHistory

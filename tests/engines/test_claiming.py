@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from django.utils import timezone
 
-from django_jobs.engines.protocol import ClaimRequest
+from django_jobs.engines.values import ClaimRequest
 from django_jobs.models import Job
 from tests.factories import JobFactory, QueueFactory
 

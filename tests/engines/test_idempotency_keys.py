@@ -5,7 +5,7 @@ import pytest
 from django.db import connections, transaction
 from django.utils import timezone
 
-from django_jobs.engines.protocol import BulkRow
+from django_jobs.engines.values import BulkRow
 from django_jobs.ids import uuid7
 from django_jobs.models import IdempotencyKey, Job
 from tests.factories import DeadJobFactory, IdempotencyKeyFactory, JobFactory, JobHistoryFactory

@@ -8,7 +8,8 @@ import pytest
 from django.db import connections, transaction
 
 from django_jobs import clock, discard_dead
-from django_jobs.engines.protocol import ClaimRequest, EngineUnavailable, NoPartition
+from django_jobs.engines.protocol import EngineUnavailable, NoPartition
+from django_jobs.engines.values import ClaimRequest
 from django_jobs.ids import uuid7
 from django_jobs.models import JobHistory
 from django_jobs.models.partitions import leaf_name

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from django.db import transaction
 
-from django_jobs.engines.protocol import BulkRow, ClaimRequest
+from django_jobs.engines.values import BulkRow, ClaimRequest
 from django_jobs.ids import uuid7
 from django_jobs.models import DeadJob, Job, JobHistory
 

@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from django_jobs.engines.protocol import ClaimRequest
+from django_jobs.engines.values import ClaimRequest
 from django_jobs.failure import Failure
 from django_jobs.ids import uuid7
 from django_jobs.models import DeadJob, Job, JobHistory

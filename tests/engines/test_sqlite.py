@@ -14,7 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from django_jobs import clock
 from django_jobs.engines.portable import connecting, ready_order
 from django_jobs.engines.portable import session as portable_session
-from django_jobs.engines.protocol import ClaimRequest, EngineUnavailable
+from django_jobs.engines.protocol import EngineUnavailable
+from django_jobs.engines.values import ClaimRequest
 from django_jobs.ids import uuid7
 from django_jobs.models import Job
 from tests.app.models import Note

@@ -246,7 +246,7 @@ def test_a_worker_has_a_minute_to_come(find):
 
 def test_a_queue_that_grows_steadily_is_told_and_one_that_wobbles_is_not(find, monkeypatch):
     depths = {"default": 0, "bulk": 0}
-    monkeypatch.setattr(queue_conditions.QueueTrend, "_depth", lambda self, view, queue: depths[queue])
+    monkeypatch.setattr(queue_conditions, "_depth", lambda view, queue: depths[queue])
     JobFactory(queue="default")
     JobFactory(queue="bulk")
     start = timezone.now()
@@ -263,7 +263,7 @@ def test_a_queue_that_grows_steadily_is_told_and_one_that_wobbles_is_not(find, m
 def test_a_new_leader_goes_on_with_what_the_alert_holds(find, monkeypatch):
     """Otherwise each deploy would end the alert and ring again."""
     depth = [0]
-    monkeypatch.setattr(queue_conditions.QueueTrend, "_depth", lambda self, view, queue: depth[0])
+    monkeypatch.setattr(queue_conditions, "_depth", lambda view, queue: depth[0])
     JobFactory(queue="bulk")
     start = timezone.now()
     leaders = [queue_conditions.QueueTrend(), queue_conditions.QueueTrend()]
@@ -281,7 +281,7 @@ def test_a_depth_is_counted_to_a_bound(find, monkeypatch):
     monkeypatch.setattr(queue_conditions, "COUNTED", 3)
     JobFactory.create_many(5, queue="bulk")
     view = View(alias="default", now=timezone.now(), settings=get_settings())
-    assert queue_conditions.QueueTrend()._depth(view, "bulk") == 3
+    assert queue_conditions._depth(view, "bulk") == 3
 
 
 # The server

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from django_jobs.engines.protocol import EngineUnavailable, Look
+from django_jobs.engines.protocol import EngineUnavailable
+from django_jobs.engines.values import Look
 from django_jobs.maintenance.lookout import LONGEST_LEASE, Lookout
 from django_jobs.maintenance.service import Maintenance
 from django_jobs.maintenance.stager import SHORTEST

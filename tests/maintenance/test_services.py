@@ -8,7 +8,9 @@ import pytest
 from django.db import InterfaceError, InternalError, OperationalError
 
 from django_jobs.conf import get_settings
-from django_jobs.engines.protocol import SHORTEST_PATIENCE, EngineConfig, EngineUnavailable, Staging
+from django_jobs.engines.config import SHORTEST_PATIENCE, EngineConfig
+from django_jobs.engines.protocol import EngineUnavailable
+from django_jobs.engines.values import Staging
 from django_jobs.maintenance.counts import Counts
 from django_jobs.maintenance.partitioner import Partitioner
 from django_jobs.maintenance.reporter import Reporter

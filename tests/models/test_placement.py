@@ -7,7 +7,8 @@ from django.core.management import call_command
 from django.db import connections, transaction
 
 from django_jobs import cancel, discard_dead, engines, get_job, pause, resume, retry_dead
-from django_jobs.engines.protocol import ClaimRequest, EngineConfig
+from django_jobs.engines.config import EngineConfig
+from django_jobs.engines.values import ClaimRequest
 from django_jobs.models import Job, JobHistory
 from django_jobs.models.partitions import leaf_name
 from django_jobs.outcomes import Buried, Finished

@@ -11,7 +11,8 @@ from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from django_jobs import engines
-from django_jobs.engines.protocol import ClaimRequest, EngineConfig
+from django_jobs.engines.config import EngineConfig
+from django_jobs.engines.values import ClaimRequest
 from django_jobs.failure import Failure
 from django_jobs.models import IdempotencyKey, Job
 from django_jobs.outcomes import Buried, Finished, Rescheduled

@@ -10,7 +10,6 @@ from django_jobs.exceptions import JobNotFound
 from django_jobs.ids import uuid7
 from django_jobs.models import DeadJob, Job
 from django_jobs.operations import explain as explain_module
-from django_jobs.operations.explain import queues_in
 from tests.factories import DeadJobFactory, JobFactory, JobHistoryFactory, QueueFactory, WorkerFactory
 from tests.operations.handlers import note
 from tests.operations.support import bury, claim, committing, fail, finish, session
@@ -206,8 +205,3 @@ def test_a_job_whose_row_holds_anything_is_explained():
     for payload in ([], "text", 1, {"a": "x" * 100_000}):
         assert explain(JobFactory(type="operations.note", payload=payload).id)
     assert explain(JobHistoryFactory(status="cancelled").job_id)
-
-
-@pytest.mark.parametrize("queues", [[], {}, None, 7, [3], [{"slots": 1}], [{"queues": None}], [{"queues": "default"}]])
-def test_whatever_another_build_wrote_about_its_queues_serves_nothing(queues):
-    assert queues_in(queues) == set()

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from django_jobs.engines.protocol import ClaimedJob
+from django_jobs.engines.values import ClaimedJob
 from django_jobs.models import Job, Schedule
 from django_jobs.models.schedule import Definition
 from django_jobs.operations.declared_schedules import sync_schedules

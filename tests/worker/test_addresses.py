@@ -8,7 +8,8 @@ from django.core.management import call_command
 from django.db import connection, connections
 
 from django_jobs import enqueue, get_job
-from django_jobs.engines.protocol import ClaimRequest, EngineUnavailable
+from django_jobs.engines.protocol import EngineUnavailable
+from django_jobs.engines.values import ClaimRequest
 from django_jobs.models import Job
 from tests.app.models import Mark
 from tests.engines.support import own_session

@@ -55,7 +55,7 @@ def test_a_thousand_interleaved_tasks_keep_their_own_values(job, configure):
         REQUEST_ID.set(str(n))
         LOCAL.tenant = n
         for _ in range(3):
-            await asyncio.sleep(random.random() / 100)
+            await asyncio.sleep(random.random() / 100)  # so that the tasks interleave in any order
             assert REQUEST_ID.get() == str(n)
             assert n == LOCAL.tenant
         return n
@@ -84,7 +84,7 @@ def test_language_and_time_zone_are_the_defaults_for_every_run(job, kind, settin
 
     @job("travels_async", max_attempts=1)
     async def travels_async(n: int):
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # another task may have its turn
         return travel(n)
 
     (travels if kind == "thread" else travels_async).enqueue_many({"n": n} for n in range(10))
@@ -170,7 +170,7 @@ def test_runs_in_threads_and_tasks_may_follow_each_other_in_any_order(job):
 
     @job("in_task")
     async def in_task():
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # another task may have its turn
 
     for _ in range(100):
         in_thread.enqueue()

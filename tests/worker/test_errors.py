@@ -41,7 +41,7 @@ def test_a_base_exception_in_a_thread_fails_its_job_and_keeps_the_slot(job, name
 def test_a_base_exception_in_a_task_fails_its_job_and_keeps_the_slot(job, name):
     @job("base_exception_async", max_attempts=1)
     async def base_exception_async():
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # another task may have its turn
         raise BASE_EXCEPTIONS[name]
 
     base_exception_async.enqueue_many({} for _ in range(50))
@@ -62,7 +62,7 @@ def test_an_exit_in_a_task_that_a_handler_started_does_not_end_the_event_loop(jo
 
     @job("patient")
     async def patient():
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(0.2)  # still going on when the other one fails
         return "went on"
 
     waiting = patient.enqueue()

@@ -12,8 +12,10 @@ from django.utils import timezone
 
 from django_jobs import RunningJob, cancel, clock, get_job
 from django_jobs.engines import open_session
+from django_jobs.engines.config import EngineConfig
 from django_jobs.engines.postgresql import connected
-from django_jobs.engines.protocol import ClaimRequest, EngineConfig, EngineUnavailable
+from django_jobs.engines.protocol import EngineUnavailable
+from django_jobs.engines.values import ClaimRequest
 from django_jobs.models import DeadJob, Job, JobCount, Leadership, Worker
 from tests.factories import JobFactory
 from tests.operations.support import on_postgresql

@@ -10,7 +10,8 @@ from django.db.models.functions import Now
 
 from django_jobs import RunningJob, get_job
 from django_jobs.engines import protocol
-from django_jobs.engines.protocol import ClaimRequest, EngineUnavailable
+from django_jobs.engines.protocol import EngineUnavailable
+from django_jobs.engines.values import ClaimRequest
 from django_jobs.models import Job
 from tests.engines.support import own_session
 from tests.operations.support import on_postgresql

@@ -10,7 +10,8 @@ from django.db.models.functions import Now
 
 from django_jobs import RunningJob, get_job
 from django_jobs.engines import open_session
-from django_jobs.engines.protocol import EngineConfig, EngineUnavailable
+from django_jobs.engines.config import EngineConfig
+from django_jobs.engines.protocol import EngineUnavailable
 from django_jobs.models import Job, JobHistory
 from tests.app.models import Mark
 from tests.postgres_server import PostgresServer

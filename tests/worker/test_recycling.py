@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from django_jobs import get_job
-from django_jobs.engines.protocol import ClaimedJob, Tick
+from django_jobs.engines.values import ClaimedJob, Tick
 from django_jobs.maintenance.counts import Counts
 from django_jobs.models import Job
 from django_jobs.worker import recycling

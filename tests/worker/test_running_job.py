@@ -215,7 +215,7 @@ def test_a_run_whose_lease_is_lost_is_told(job, configure):
             return
         started.set()
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until it is cancelled
         except asyncio.CancelledError:
             told.set()
             raise

@@ -7,7 +7,7 @@ from uuid import uuid4
 from django.utils import timezone
 
 from django_jobs import clock, enqueue, get_job, pause, resume
-from django_jobs.engines.protocol import ClaimedJob
+from django_jobs.engines.values import ClaimedJob
 from django_jobs.models import Job, JobHistory
 from django_jobs.worker.prefetch import Prefetch
 from tests.waiting import wait_for

@@ -58,7 +58,7 @@ def test_a_second_stop_hands_running_jobs_back_at_once(job):
     @job("task")
     async def task():
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until it is cancelled
         except asyncio.CancelledError:
             cancelled.set()
             raise
@@ -78,7 +78,7 @@ def test_an_async_run_may_use_its_cancellation_to_finish(job):
     @job("finishes")
     async def finishes():
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until it is cancelled
         except asyncio.CancelledError:
             return "saved what there was"
 

@@ -26,7 +26,7 @@ def test_an_async_run_past_its_timeout_is_cancelled_and_retried(job, configure):
     @job("slow_async", timeout=0.3, max_attempts=2)
     async def slow_async():
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until it is cancelled
         finally:
             cleaned_up.append(1)
 
@@ -46,7 +46,7 @@ def test_an_async_run_that_ended_at_its_timeout_is_retried_by_its_policy_and_wai
     async def slow_async(run: RunningJob):
         attempts.append(run.attempt)
         if run.attempt == 1:
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until it is cancelled
 
     enqueued = slow_async.enqueue()
     drain()
@@ -58,7 +58,7 @@ def test_an_async_run_that_swallows_its_cancellation_may_still_succeed_within_th
     @job("polite", timeout=0.2)
     async def polite():
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until it is cancelled
         except asyncio.CancelledError:
             return "cleaned up"
 
@@ -76,7 +76,7 @@ def test_an_async_run_that_ignores_its_cancellation_loses_its_slot_after_the_gra
     async def stubborn():
         while not late.is_set():
             try:
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(0.05)  # a step in which it can be cancelled
             except asyncio.CancelledError:
                 ignoring.set()
         return "late"

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from django_jobs import RunningJob, Snooze, get_job, retry_dead
-from django_jobs.engines.protocol import ClaimedJob
+from django_jobs.engines.values import ClaimedJob
 from django_jobs.exceptions import InvalidOption
 from django_jobs.models import Job, JobCount
 from django_jobs.registry import registry
@@ -45,7 +45,7 @@ def test_an_async_run_whose_lease_is_lost_is_cancelled_and_changes_nothing(job, 
             return "the second"
         started.set()
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until it is cancelled
         except asyncio.CancelledError:
             assert run.lease_lost()
             cancelled.set()

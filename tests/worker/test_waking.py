@@ -197,7 +197,7 @@ class Producer(threading.Thread):
             self.committed += count
         except ValueError:
             pass
-        time.sleep(random.choice([0, 0.001, 0.02, 0.05, 0.1]))
+        time.sleep(random.choice([0, 0.001, 0.02, 0.05, 0.1]))  # bursts as they come, which is what is tried
 
 
 def test_no_wake_up_is_lost_under_bursts_and_slow_commits(job):
@@ -229,7 +229,7 @@ def test_jobs_that_were_lost_before_run_one_by_one_without_waiting_for_a_poll(jo
     def lost():
         together.append(1)
         most.append(len(together))
-        time.sleep(0.1)
+        time.sleep(0.1)  # long enough for another to begin, if it may
         together.pop()
 
     with running_worker() as worker:

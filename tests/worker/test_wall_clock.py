@@ -9,7 +9,7 @@ import pytest
 
 from django_jobs import RunningJob, clock, get_job
 from django_jobs.engines import open_session
-from django_jobs.engines.protocol import EngineConfig
+from django_jobs.engines.config import EngineConfig
 from tests.waiting import wait_for
 from tests.worker.embedded import running_worker
 
@@ -69,7 +69,7 @@ def test_time_outs_retries_and_due_jobs_come_in_time(job, set_back):
     async def slow(run: RunningJob):
         attempts.append(run.attempt)
         if run.attempt == 1:
-            await asyncio.sleep(60)
+            await asyncio.sleep(60)  # until it is cancelled
 
     @job("quick")
     def quick():

@@ -11,8 +11,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from django_jobs.engines.protocol import ClaimedJob, ClaimRequest, EngineConfig
+from django_jobs.engines.config import EngineConfig
+from django_jobs.engines.values import ClaimedJob, ClaimRequest
 from django_jobs.models import Job, JobStatus, Queue
+from django_jobs.models.queue import paused
 
 from .rows import update_rows
 
@@ -68,15 +70,14 @@ def claim(
 
 
 def paused_queues(alias: str, queues: Collection[str], now: datetime) -> set[str]:
-    paused = Queue.objects.using(alias).filter(name__in=queues, paused_at__isnull=False)
-    still = paused.filter(Q(resume_at__isnull=True) | Q(resume_at__gt=now))
+    still = Queue.objects.using(alias).filter(paused(now), name__in=queues)
     return set(still.values_list("name", flat=True))
 
 
 def _ready_jobs(alias: str, request: ClaimRequest, now: datetime) -> list[_ReadyJob]:
     """A suspect goes in front of everything, one at a time: it may kill its process again."""
-    paused = paused_queues(alias, request.queues, now)
-    running = [queue for queue in request.queues if queue not in paused]
+    skipped = paused_queues(alias, request.queues, now)
+    running = [queue for queue in request.queues if queue not in skipped]
     found: list[_ReadyJob] = []
     for kind, limit in ((SUSPECT, min(request.suspects, request.limit)), (USUAL, request.limit)):
         for queue in running:

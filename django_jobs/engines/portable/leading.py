@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from django_jobs.engines.protocol import MAINTENANCE, RENEW_BELOW, EngineConfig, Look
+from django_jobs.engines.config import EngineConfig
+from django_jobs.engines.protocol import MAINTENANCE, RENEW_BELOW
+from django_jobs.engines.values import Look
 from django_jobs.models import Leadership, Schedule
 
 

@@ -7,17 +7,17 @@ fields all the same. All rows of a call have the same keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 from django.db.models.constants import OnConflict
 
+from django_jobs.chunks import chunks
+
 Values = Mapping[str, Any]
-T = TypeVar("T")
 
 # Below the 999 parameters that the most modest SQLite takes in one statement.
 CHUNK = 500
@@ -27,12 +27,6 @@ class Encoded(str):
     """The value of a JSON column, as JSON text."""
 
     __slots__ = ()
-
-
-def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
-    stream = iter(items)
-    while chunk := list(islice(stream, size)):
-        yield chunk
 
 
 def insert_rows(
@@ -85,7 +79,7 @@ def copy_rows(
 
 def delete_rows(connection: BaseDatabaseWrapper, model: type[Model], ids: Iterable[UUID]) -> None:
     """Without signals: no other row refers to these."""
-    for chunk in chunks(ids):
+    for chunk in chunks(ids, CHUNK):
         model._default_manager.using(connection.alias).filter(pk__in=chunk)._raw_delete(connection.alias)
 
 

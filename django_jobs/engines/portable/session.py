@@ -16,20 +16,11 @@ from django.db import Error, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_jobs import clock
-from django_jobs.engines.protocol import (
-    MAX_RESCUED,
-    ClaimedJob,
-    ClaimRequest,
-    EngineConfig,
-    EngineUnavailable,
-    ExpiredLease,
-    Judge,
-    Look,
-    Renewal,
-    Staging,
-    Tick,
-)
+from django_jobs.chunks import chunks
+from django_jobs.engines.config import EngineConfig
+from django_jobs.engines.protocol import MAX_RESCUED, EngineUnavailable, Judge
 from django_jobs.engines.sanitising import Written, settle_piecewise
+from django_jobs.engines.values import ClaimedJob, ClaimRequest, ExpiredLease, Look, Renewal, Staging, Tick
 from django_jobs.logs import get_logger
 from django_jobs.models import BulkOperation, BulkState, DeadGroupChange, Job, JobStatus
 from django_jobs.outcomes import Outcome
@@ -37,7 +28,7 @@ from django_jobs.outcomes import Outcome
 from . import leading, staging
 from .claiming import SUSPECT, USUAL, anything_ready, claim, paused_queues
 from .connecting import commits_of_others, connect, is_locked, is_refusal, release_cursors, standing_in
-from .rows import chunks
+from .rows import CHUNK
 from .settling import settle
 
 logger = get_logger("django_jobs.engine")
@@ -127,7 +118,7 @@ class PortableSession:
         cancelled: dict[UUID, bool] = {}
         with self._available(), self._transaction():
             until = clock.now() + self.config.lease
-            for chunk in chunks(leases):
+            for chunk in chunks(leases, CHUNK):
                 held = Job.objects.using(self.config.alias).filter(id__in=chunk, lease_token__isnull=False)
                 ours = {
                     job_id: cancel_requested_at is not None

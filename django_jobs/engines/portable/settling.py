@@ -13,13 +13,14 @@ from uuid import UUID
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from django_jobs.chunks import chunks
 from django_jobs.engines.error_entry import error_entry
 from django_jobs.engines.sanitising import Written
 from django_jobs.ids import uuid7
 from django_jobs.models import DeadJob, FinalStatus, Job, JobHistory, JobStatus
 from django_jobs.outcomes import Buried, Finished, Outcome, Rescheduled
 
-from .rows import Values, chunks, copy_rows, delete_rows, update_rows
+from .rows import CHUNK, Values, copy_rows, delete_rows, update_rows
 
 FIRST_ERRORS, LAST_ERRORS = 2, 8
 
@@ -63,7 +64,7 @@ def settle(connection: BaseDatabaseWrapper, outcomes: Sequence[Outcome], worker:
 
 def _held_rows(alias: str, outcomes: Iterable[Outcome]) -> dict[tuple[UUID, int], _Held]:
     held: dict[tuple[UUID, int], _Held] = {}
-    for chunk in chunks(outcome.job_id for outcome in outcomes):
+    for chunk in chunks((outcome.job_id for outcome in outcomes), CHUNK):
         rows = Job.objects.using(alias).filter(id__in=chunk, lease_token__isnull=False)
         columns = (
             "id",

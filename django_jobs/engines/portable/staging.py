@@ -10,7 +10,8 @@ from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import QuerySet
 
-from django_jobs.engines.protocol import MAX_STAGED, Staging
+from django_jobs.engines.protocol import MAX_STAGED
+from django_jobs.engines.values import Staging
 from django_jobs.models import Job, JobStatus
 
 from .ready_order import take_places

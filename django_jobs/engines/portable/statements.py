@@ -15,13 +15,14 @@ from django.db import DatabaseError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from django_jobs import clock
-from django_jobs.engines.protocol import BulkPlaced, BulkRow, KeyHolder, NewJob, Placed
+from django_jobs.chunks import chunks
+from django_jobs.engines.values import BulkPlaced, BulkRow, KeyHolder, NewJob, Placed
 from django_jobs.ids import uuid7_range
 from django_jobs.models import DeadJob, FinalStatus, IdempotencyKey, Job, JobHistory, JobStatus
 
 from .folding import fold
 from .ready_order import take_places
-from .rows import Encoded, Values, chunks, copy_rows, delete_rows, insert_rows
+from .rows import CHUNK, Encoded, Values, copy_rows, delete_rows, insert_rows
 from .settling import TO_HISTORY
 
 TO_JOBS = {
@@ -55,7 +56,7 @@ class PortableStatements:
     ) -> BulkPlaced:
         now = clock.now()
         statuses: list[str | None] = []
-        for chunk in chunks(rows):
+        for chunk in chunks(rows, CHUNK):
             statuses += _insert(connection, shared, chunk, now, keyed=keyed)
         return BulkPlaced(statuses=statuses, asleep=False)
 
@@ -121,7 +122,7 @@ class PortableStatements:
         now = clock.now()
         moved: list[tuple[UUID, str]] = []
         with _atomic(connection):
-            for chunk in chunks(ids):
+            for chunk in chunks(ids, CHUNK):
                 dead = DeadJob.objects.using(connection.alias).filter(id__in=chunk)
                 found = list(dead.values_list("id", "queue"))
                 placed = zip(found, _places([now + delay] * len(found), now), strict=True)

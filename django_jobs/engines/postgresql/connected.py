@@ -9,7 +9,8 @@ from typing import Any
 import psycopg
 
 from django_jobs import clock
-from django_jobs.engines.protocol import EngineConfig, EngineUnavailable
+from django_jobs.engines.config import EngineConfig
+from django_jobs.engines.protocol import EngineUnavailable
 
 from .connecting import connect, repair
 from .queries import query

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-import psycopg
+from django_jobs.engines.config import EngineConfig
+from django_jobs.engines.protocol import MAINTENANCE, RENEW_BELOW
+from django_jobs.engines.values import Look
 
-from django_jobs.engines.protocol import MAINTENANCE, RENEW_BELOW, EngineConfig, Look
-
+from .connected import Connection
 from .queries import query
-
-Connection = psycopg.Connection[Any]
 
 
 def look(connection: Connection, config: EngineConfig, lease: timedelta, *, prepare: bool) -> Look:

@@ -34,6 +34,23 @@ _SLEEPERS = (
     "AND l.classid = '{jobs}'::regclass"
 )
 
+# The common table expression ``hop``: every queue and priority with scheduled jobs, each with its earliest run_at. By
+# hopping along the index django_jobs_job_due: one descent each, however many jobs it holds.
+_HOP = """hop AS (
+    (SELECT queue, priority, run_at FROM {jobs}
+      WHERE status = 'scheduled' ORDER BY queue, priority DESC, run_at LIMIT 1)
+    UNION ALL
+    SELECT next.* FROM hop CROSS JOIN LATERAL (
+        (SELECT j.queue, j.priority, j.run_at FROM {jobs} j
+          WHERE j.status = 'scheduled' AND j.queue = hop.queue AND j.priority < hop.priority
+          ORDER BY j.queue, j.priority DESC, j.run_at LIMIT 1)
+        UNION ALL
+        (SELECT j.queue, j.priority, j.run_at FROM {jobs} j
+          WHERE j.status = 'scheduled' AND j.queue > hop.queue
+          ORDER BY j.queue, j.priority DESC, j.run_at LIMIT 1)
+        LIMIT 1) next
+)"""
+
 # Keeps the first 2 and the last 8.
 _ERRORS_WITH_NEW = (
     "CASE WHEN v.new_error IS NULL THEN j.errors "
@@ -60,6 +77,7 @@ def _names() -> dict[str, str]:
         "asleep": _ASLEEP,
         "runs": _RUNS,
         "sleepers": _SLEEPERS,
+        "hop": _HOP,
         "errors_with_new": _ERRORS_WITH_NEW,
         "lease_tokens": LEASE_TOKENS,
     } | {name: _quoted(model._meta.db_table) for name, model in tables.items()}

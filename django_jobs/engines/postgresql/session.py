@@ -16,19 +16,9 @@ from uuid import UUID
 import psycopg
 
 from django_jobs import clock
-from django_jobs.engines.protocol import (
-    MAX_RESCUED,
-    MAX_STAGED,
-    ClaimedJob,
-    ClaimRequest,
-    ExpiredLease,
-    Judge,
-    Look,
-    Renewal,
-    Staging,
-    Tick,
-)
+from django_jobs.engines.protocol import MAX_RESCUED, MAX_STAGED, Judge
 from django_jobs.engines.sanitising import Written, settle_piecewise
+from django_jobs.engines.values import ClaimedJob, ClaimRequest, ExpiredLease, Look, Renewal, Staging, Tick
 from django_jobs.logs import get_logger
 from django_jobs.outcomes import Outcome
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import psycopg
 
 from django_jobs import clock
-from django_jobs.engines.protocol import EngineConfig
+from django_jobs.engines.config import EngineConfig
 from django_jobs.polling import wait_readable
 
 from .connected import COMMIT, Connected, Connection

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, timedelta
-from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +13,9 @@ from django.db import DatabaseError, IntegrityError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.errors import QueryCanceled
 
-from django_jobs.engines.protocol import BulkPlaced, BulkRow, KeyHolder, NewJob, NoPartition, Placed
+from django_jobs.chunks import chunks
+from django_jobs.engines.protocol import NoPartition
+from django_jobs.engines.values import BulkPlaced, BulkRow, KeyHolder, NewJob, Placed
 from django_jobs.models.old_partitions import drop_oldest, freeze_closed
 from django_jobs.models.partitions import add_partitions
 
@@ -148,12 +149,6 @@ def _naming_missing_partition() -> Iterator[None]:
         raise
 
 
-def _chunks(rows: Iterable[BulkRow]) -> Iterator[list[BulkRow]]:
-    stream = iter(rows)
-    while chunk := list(islice(stream, CHUNK)):
-        yield chunk
-
-
 def _one(connection: BaseDatabaseWrapper, name: str, parameters: Mapping[str, Any]) -> Any:
     with connection.cursor() as cursor:
         cursor.execute(query(name), parameters)
@@ -225,7 +220,7 @@ def _copy(connection: BaseDatabaseWrapper, shared: NewJob, rows: Iterable[BulkRo
     at_start = _due(tail, start, 0.0, now)
     statuses: list[str] = []
     with connection.cursor() as cursor, connection.wrap_database_errors, cursor.copy(query("copy_jobs")) as copy:
-        for chunk in _chunks(rows):
+        for chunk in chunks(rows, CHUNK):
             lines = []
             for row in chunk:
                 ending, status = at_start if not row.offset else _due(tail, start, row.offset, now)
@@ -247,7 +242,7 @@ def _text(value: str) -> str:
 
 
 def _insert_with_keys(connection: BaseDatabaseWrapper, shared: NewJob, rows: Iterable[BulkRow]) -> Iterator[str | None]:
-    for chunk in _chunks(rows):
+    for chunk in chunks(rows, CHUNK):
         placed = dict(_insert_chunk(connection, shared, chunk))
         for row in chunk:
             yield placed.get(row.id)

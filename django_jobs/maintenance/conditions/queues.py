@@ -8,7 +8,9 @@ from statistics import mean
 
 from django.db.models import Q
 
-from django_jobs.models import SEEN_WITHIN, Alert, AlertState, Job, JobStatus, Queue, Severity, Worker
+from django_jobs.models import Alert, AlertState, Job, JobStatus, Queue, Severity, Worker
+from django_jobs.models.queue import paused
+from django_jobs.models.worker import alive, queues_in
 
 from .finding import Finding, View, in_words
 
@@ -66,7 +68,7 @@ class QueueTrend:
         if self._looked_at is None or view.now - self._looked_at > WINDOW:
             self._samples = _remembered(view)
         self._looked_at = view.now
-        depths = {queue: self._depth(view, queue) for queue in _oldest(view)}
+        depths = {queue: _depth(view, queue) for queue in _oldest(view)}
         for queue in sorted({*self._samples, *depths}):
             samples = self._note(queue, view.now, depths.get(queue, 0))
             if _rises([depth for _, depth in samples]):
@@ -86,8 +88,9 @@ class QueueTrend:
             del self._samples[queue]
         return samples
 
-    def _depth(self, view: View, queue: str) -> int:
-        return Job.objects.using(view.alias).filter(_PENDING[0], queue=queue)[:COUNTED].count()
+
+def _depth(view: View, queue: str) -> int:
+    return Job.objects.using(view.alias).filter(_PENDING[0], queue=queue)[:COUNTED].count()
 
 
 def _remembered(view: View) -> dict[str, list[Sample]]:
@@ -115,8 +118,7 @@ def _oldest(view: View) -> dict[str, datetime]:
     for pending in _PENDING:
         for queue, _, run_at in _heads(view, pending):
             oldest[queue] = min(run_at, oldest.get(queue, run_at))
-    paused = Queue.objects.using(view.alias).filter(paused_at__isnull=False)
-    for queue in paused.filter(Q(resume_at=None) | Q(resume_at__gt=view.now)).values_list("name", flat=True):
+    for queue in Queue.objects.using(view.alias).filter(paused(view.now)).values_list("name", flat=True):
         oldest.pop(queue, None)
     return oldest
 
@@ -132,6 +134,5 @@ def _heads(view: View, pending: Q) -> Iterator[Head]:
 
 
 def _served(view: View) -> set[str]:
-    alive = Worker.objects.using(view.alias).filter(stopped_at=None, last_seen_at__gt=view.now - SEEN_WITHIN)
-    groups = [group for queues in alive.values_list("queues", flat=True) for group in queues]
-    return {queue for group in groups if isinstance(group, dict) for queue in group["queues"]}
+    workers = Worker.objects.using(view.alias).filter(alive(view.now))
+    return {queue for groups in workers.values_list("queues", flat=True) for queue in queues_in(groups)}

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django_jobs.exceptions import ConfigurationError
-from django_jobs.expectations import Expectation, faults, parse_expectations
+from django_jobs.expectations import faults, parse_expectations
 from django_jobs.maintenance.observer import OBSERVER
 from django_jobs.models import Bookmark, Schedule, Severity, TypeRecord
 from django_jobs.registry import registry
@@ -62,7 +62,7 @@ def unexpected_metrics(view: View) -> Iterator[Finding]:
         if not watched.expect or watched.last_success_at is None:
             continue
         try:
-            unexpected = faults(_parsed(watched.expect), watched.metrics, watched.usual)
+            unexpected = faults(parse_expectations(watched.expect), watched.metrics, watched.usual)
         except ConfigurationError as error:
             yield Finding(subject=watched.subject, severity=Severity.WARNING, summary=f"It cannot be judged: {error}")
             continue
@@ -117,10 +117,6 @@ def _types(view: View) -> Iterator[_Watched]:
             metrics=record.last_metrics,
             usual=record.usual_metrics,
         )
-
-
-def _parsed(expect: Mapping[str, Any]) -> dict[str, Expectation]:
-    return parse_expectations(expect)
 
 
 def _shown(instant: datetime | None) -> str | None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from argparse import RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from django_jobs.conf import get_settings
 from django_jobs.engines import open_session
-from django_jobs.engines.protocol import EngineConfig, EngineUnavailable
+from django_jobs.engines.config import EngineConfig
+from django_jobs.engines.protocol import EngineUnavailable
+from django_jobs.management.shell_command import ShellCommand
 from django_jobs.operations.holders import Holder, holders
 from django_jobs.worker.freeing import free_leases, judge_of_dead
 
@@ -34,12 +34,8 @@ Exit codes: 0 done; 1 refused, and nothing was freed.
 """
 
 
-class Command(BaseCommand):
+class Command(ShellCommand):
     help = HELP
-    requires_system_checks = []
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        return super().create_parser(prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs)
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument
@@ -47,13 +43,11 @@ class Command(BaseCommand):
         add("--host", metavar="HOST", help="All worker processes of this machine.")
         add("--force", action="store_true", help="Free the jobs of processes that were seen a moment ago, too.")
         add("--dry-run", action="store_true", help="Show what would be freed.")
-        add("--format", choices=["text", "json"], default="text", help="text or json.")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def act(self, options: dict[str, Any]) -> tuple[Any, str]:
         found = list(holders())
         if not options["workers"] and not options["host"]:
-            self._print([asdict(holder) for holder in found], options["format"])
-            return
+            return _told([asdict(holder) for holder in found])
         chosen = self._chosen(found, options)
         lively = [holder.worker for holder in chosen if holder.lively]
         if lively and not options["force"]:
@@ -61,8 +55,7 @@ class Command(BaseCommand):
                 f"Seen in the last minute: {', '.join(lively)}. Stop these processes, or use --force if they are "
                 "certainly gone: their jobs may run twice."
             )
-        report = [asdict(holder) | {"freed": 0 if options["dry_run"] else _free(holder)} for holder in chosen]
-        self._print(report, options["format"])
+        return _told([asdict(holder) | {"freed": 0 if options["dry_run"] else _free(holder)} for holder in chosen])
 
     def _chosen(self, found: list[Holder], options: dict[str, Any]) -> list[Holder]:
         unknown = set(options["workers"]) - {holder.worker for holder in found}
@@ -74,12 +67,6 @@ class Command(BaseCommand):
             if holder.worker in options["workers"] or (options["host"] and holder.host == options["host"])
         ]
 
-    def _print(self, report: list[dict[str, Any]], output: str) -> None:
-        if output == "json":
-            self.stdout.write(json.dumps(report, indent=2))
-            return
-        self.stdout.write("\n".join(_lines(report)) or "Nobody holds jobs.")
-
 
 def _free(holder: Holder) -> int:
     settings = get_settings()
@@ -90,6 +77,10 @@ def _free(holder: Holder) -> int:
         raise CommandError(f"The jobs of {holder.worker} could not be freed: {error}") from error
     finally:
         session.close()
+
+
+def _told(report: list[dict[str, Any]]) -> tuple[Any, str]:
+    return report, "\n".join(_lines(report)) or "Nobody holds jobs."
 
 
 def _lines(report: list[dict[str, Any]]) -> Iterator[str]:
