@@ -48,6 +48,7 @@ SLOT_OUTCOMES = {
 CATCH_UPS = {"latest": _("run the latest one"), "all": _("run all of them"), "skip": _("skip them")}
 OVERLAPS = {"allow": _("enqueue all the same"), "skip": _("skip the slot")}
 
+SOURCES = {"admin": _("admin"), "command": _("command"), "code": _("code"), "api": _("API")}
 TARGET_KINDS = {
     "job": _("job"),
     "queue": _("queue"),

@@ -11,9 +11,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from django_jobs.exceptions import AlertNotFound
+from django_jobs.labels import ALERT_STATES
 from django_jobs.models import Alert, AlertState
 from django_jobs.operations.alerts import acknowledge_alert, resolve_alert
 
@@ -23,12 +23,6 @@ from .filters import Filters
 from .links import page_url
 from .listing import Listing
 from .rights import ALERT, may
-
-STATES = (
-    (AlertState.OPEN.value, gettext_lazy("open")),
-    (AlertState.ACKNOWLEDGED.value, gettext_lazy("acknowledged")),
-    (AlertState.RESOLVED.value, gettext_lazy("resolved")),
-)
 
 
 class AlertAdmin(JobsAdmin):
@@ -41,7 +35,7 @@ class AlertAdmin(JobsAdmin):
 
     def list_page(self, request: HttpRequest) -> HttpResponse:
         filters = Filters.of(request)
-        state = filters.choose("state", _("State"), STATES, _("Not resolved"))
+        state = filters.choose("state", _("State"), ALERT_STATES.items(), _("Not resolved"))
         wanted = Q(state=state) if state else ~Q(state=AlertState.RESOLVED)
         rows = Listing().take(Alert.objects.all(), wanted, indexed=False, before=filters.value("before"))
         return self.show(

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import NoReverseMatch
 from django.utils.translation import gettext_lazy as _
 
+from django_jobs.labels import SOURCES, TARGET_KINDS
 from django_jobs.models import AuditEntry
 
 from .base import JobsAdmin
@@ -15,26 +16,18 @@ from .filters import Filters, exactly, younger_ids
 from .links import page_url
 from .listing import Listing
 
-SOURCES = (("admin", _("admin")), ("command", _("command")), ("code", _("code")), ("api", _("API")))
-KINDS = (
-    ("job", _("job")),
-    ("queue", _("queue")),
-    ("schedule", _("schedule")),
-    ("alert", _("alert")),
-    ("bulk_operation", _("bulk operation")),
-)
 PAGES = {"job": "job_change", "bulk_operation": "bulkoperation_change"}
 
 
 class AuditEntryAdmin(JobsAdmin):
     def list_page(self, request: HttpRequest) -> HttpResponse:
         filters = Filters.of(request)
-        target = filters.choose("target_kind", _("On"), KINDS)
+        target = filters.choose("target_kind", _("On"), TARGET_KINDS.items())
         target_id = filters.write("target_id", _("Which"))
         wanted = exactly(
             actor=filters.write("actor", _("Who")),
             action=filters.write("action", _("What")),
-            source=filters.choose("source", _("By"), SOURCES),
+            source=filters.choose("source", _("By"), SOURCES.items()),
             target_kind=target,
             target_id=target_id,
         )

@@ -68,13 +68,17 @@ def _chosen(request: HttpRequest) -> DeadFilter:
     return _filter_of(_mapping(request.POST.get("filter", "")))
 
 
+def _unclear() -> InvalidOption:
+    return InvalidOption(_("The form does not say which jobs are meant. Go back and choose again."))
+
+
 def _mapping(text: str) -> Mapping[str, Any]:
     try:
         stored = json.loads(text)
     except (ValueError, RecursionError):
         stored = None
     if not isinstance(stored, dict):
-        raise InvalidOption(_("The form does not say which jobs are meant. Go back and choose again."))
+        raise _unclear()
     return stored
 
 
@@ -82,7 +86,7 @@ def _filter_of(stored: Mapping[str, Any]) -> DeadFilter:
     try:
         return DeadFilter.from_json(stored)
     except (TypeError, ValueError, AttributeError) as error:
-        raise InvalidOption(_("The form does not say which jobs are meant. Go back and choose again.")) from error
+        raise _unclear() from error
 
 
 def preview(admin: JobsAdmin, request: HttpRequest) -> HttpResponse:
@@ -154,7 +158,7 @@ def _bulk_id(request: HttpRequest) -> UUID:
     try:
         return UUID(request.POST.get("bulk_id", ""))
     except ValueError:
-        raise InvalidOption(_("The form does not say which jobs are meant. Go back and choose again.")) from None
+        raise _unclear() from None
 
 
 def described(wanted: DeadFilter) -> list[tuple[str, str]]:

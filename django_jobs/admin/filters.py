@@ -35,7 +35,7 @@ class Field:
 
 @dataclass(slots=True, kw_only=True)
 class Filters:
-    """The request's filters. ``wanted`` narrows by columns without an index of their own."""
+    """What the request narrows a list to. ``fields`` gathers the inputs of its form as they are asked for."""
 
     values: Mapping[str, str]
     fields: list[Field] = field(default_factory=list)

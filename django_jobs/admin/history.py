@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
 
+from django_jobs.labels import STATES
 from django_jobs.models import FinalStatus, JobHistory
 
 from .base import JobsAdmin
@@ -18,11 +19,7 @@ from .links import job_url
 from .listing import Listing
 from .search import searched
 
-STATES = (
-    (FinalStatus.SUCCEEDED.value, _("succeeded")),
-    (FinalStatus.CANCELLED.value, _("cancelled")),
-    (FinalStatus.DISCARDED.value, _("discarded")),
-)
+OUTCOMES = [(status, STATES[status]) for status in FinalStatus.values]
 COLUMNS = (
     "id", "job_id", "type", "queue", "tenant", "status", "attempts", "enqueued_at", "finished_at", "duration_ms",
     "worker",
@@ -37,7 +34,7 @@ class JobHistoryAdmin(JobsAdmin):
         filters = Filters.of(request)
         text = filters.value("q")
         found, indexed = searched(text, "job_id") if text else (Q(), False)
-        status = filters.choose("status", _("Outcome"), STATES)
+        status = filters.choose("status", _("Outcome"), OUTCOMES)
         wanted = exactly(status=status) & filters.columns()
         age = filters.age("all" if text else "24h")
         rows = Listing().take(

@@ -12,7 +12,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from django_jobs.conf import get_settings
-from django_jobs.models import DeadJob, Job, JobHistory, JobStatus
+from django_jobs.models import DeadJob, Job, JobHistory
+from django_jobs.operations.lookup import public_status
 from django_jobs.operations.payload_view import shown_payload
 
 from .base import JobsAdmin
@@ -37,9 +38,10 @@ class Found:
         match self.row:
             case DeadJob():
                 return "dead"
-            case Job(status=JobStatus.PROCESSING) | Job(last_error="") | JobHistory():
+            case JobHistory():
                 return self.row.status
-        return "failed_retrying"
+            case Job():
+                return public_status(self.row.status, self.row.last_error)
 
 
 def job_page(admin: JobsAdmin, request: HttpRequest, id: UUID) -> HttpResponse:

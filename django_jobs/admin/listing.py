@@ -22,7 +22,8 @@ SEPARATOR = "~"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """``older``: the cursor of the next page, or empty. ``counted_more``: there are more than ``count``.
+    """``older``: the cursor of the next page, or empty. ``counted_more``: there are more than ``count``. ``continued``:
+    it is not the first page.
 
     ``looked_back_to``: the last row looked at, where that was not the last there is.
     """

@@ -1,9 +1,9 @@
-"""Template tags of the admin pages: numbers, times, durations, states and charts as text that is escaped."""
+"""Template tags of the admin pages: numbers, times, durations and states as text that is escaped."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -14,29 +14,30 @@ from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
+from django_jobs import labels
 from django_jobs.clock import now
 from django_jobs.exceptions import ConfigurationError
 from django_jobs.expectations import AtLeast, Expectation, is_number, parse_expectations
+from django_jobs.operations import lookup
 
 register = template.Library()
 
-STATES = {
-    "scheduled": _("scheduled"),
-    "pending": _("pending"),
-    "processing": _("processing"),
-    "failed_retrying": _("retrying"),
-    "succeeded": _("succeeded"),
-    "cancelled": _("cancelled"),
-    "discarded": _("discarded"),
-    "dead": _("dead"),
-}
 SECOND, MINUTE = 1_000, 60_000
-WIDTH, HEIGHT = 720, 120
 CAP = 10_000
 NOTHING = "\N{EN DASH}"
 BRIEF = 240
+PLACES = {
+    "overdue_success": "schedule_changelist",
+    "unexpected_metrics": "jobhistory_changelist",
+    "broken_schedule": "schedule_changelist",
+    "new_dead_group": "deadjob_groups",
+    "dead_rate": "deadjob_groups",
+    "lost_leases": "worker_changelist",
+    "oldest_job": "queue_changelist",
+    "queue_trend": "queue_changelist",
+    "unserved_queue": "worker_changelist",
+}
 
 
 @register.filter
@@ -63,18 +64,21 @@ def when(instant: datetime | None) -> SafeString | str:
     if instant is None:
         return NOTHING
     local = timezone.localtime(instant)
-    return format_html(
-        '<time datetime="{}" title="{} {}, {}">{}</time>',
-        local.isoformat(timespec="milliseconds"),
-        _dated(local),
-        local.tzname(),
-        distance(instant),
-        f"{local:%H:%M:%S}" if local.date() == timezone.localdate() else _dated(local),
-    )
+    shown = f"{local:%H:%M:%S}" if local.date() == timezone.localdate() else _dated(local)
+    return _time(local, f"{_zoned(local)}, {distance(instant)}", shown)
+
+
+def _time(local: datetime, title: str, shown: str) -> SafeString:
+    machine = local.isoformat(timespec="milliseconds")
+    return format_html('<time datetime="{}" title="{}">{}</time>', machine, title, shown)
 
 
 def _dated(local: datetime) -> str:
     return f"{date_format(local, 'SHORT_DATE_FORMAT')} {local:%H:%M:%S}"
+
+
+def _zoned(local: datetime) -> str:
+    return f"{_dated(local)} {local.tzname()}"
 
 
 @register.filter
@@ -83,13 +87,7 @@ def ago(instant: datetime | None) -> SafeString | str:
     if instant is None:
         return NOTHING
     local = timezone.localtime(instant)
-    return format_html(
-        '<time datetime="{}" title="{} {}">{}</time>',
-        local.isoformat(timespec="milliseconds"),
-        _dated(local),
-        local.tzname(),
-        distance(instant),
-    )
+    return _time(local, _zoned(local), distance(instant))
 
 
 def distance(instant: datetime) -> str:
@@ -139,80 +137,32 @@ def seconds(value: Any) -> str:
 @register.filter
 def state(status: str) -> SafeString:
     """A badge: a word, with a colour that says the same."""
-    kind = status if status in STATES else "other"
-    return badge(kind, STATES.get(status, status))
-
-
-BULK_STATES = {
-    "running": _("running"),
-    "canary": _("waits for you"),
-    "done": _("done"),
-    "aborted": _("aborted"),
-}
+    kind = status if status in labels.STATES else "other"
+    return badge(kind, labels.STATES.get(status, status))
 
 
 @register.filter
 def bulk_state(name: str) -> SafeString:
-    return badge(name, BULK_STATES.get(name, name))
+    return badge(name, labels.BULK_STATES.get(name, name))
 
 
 def badge(kind: str, text: object) -> SafeString:
     return format_html('<span class="dj-badge dj-is-{}">{}</span>', kind, text)
 
 
-WORKER_STATES = {"alive": _("alive"), "stopped": _("stopped"), "lost": _("silent")}
-
-
 @register.filter
 def worker_state(name: str) -> SafeString:
-    return badge(name, WORKER_STATES.get(name, name))
-
-
-SEVERITIES = {"warning": _("warning"), "error": _("error"), "critical": _("critical")}
-CONDITIONS = {
-    "overdue_success": _("no success for too long"),
-    "unexpected_metrics": _("unexpected numbers"),
-    "broken_schedule": _("broken schedule"),
-    "new_dead_group": _("new dead group"),
-    "dead_rate": _("many jobs die"),
-    "lost_leases": _("lost leases"),
-    "oldest_job": _("a job waits for too long"),
-    "queue_trend": _("a queue grows"),
-    "unserved_queue": _("nobody serves a queue"),
-    "old_transaction": _("old transaction"),
-    "dead_tuples": _("vacuum lags behind"),
-    "missing_partition": _("missing partition"),
-}
-PLACES = {
-    "overdue_success": "schedule_changelist",
-    "unexpected_metrics": "jobhistory_changelist",
-    "broken_schedule": "schedule_changelist",
-    "new_dead_group": "deadjob_groups",
-    "dead_rate": "deadjob_groups",
-    "lost_leases": "worker_changelist",
-    "oldest_job": "queue_changelist",
-    "queue_trend": "queue_changelist",
-    "unserved_queue": "worker_changelist",
-}
-ALERT_STATES = {"open": _("open"), "acknowledged": _("acknowledged"), "resolved": _("resolved")}
-SLOT_OUTCOMES = {
-    "fired": _("fired"),
-    "skipped_overlap": _("skipped: the last job was unfinished"),
-    "run_now": _("run by hand"),
-    "skipped_catch_up": _("missed"),
-}
-CATCH_UPS = {"latest": _("run the latest one"), "all": _("run all of them"), "skip": _("skip them")}
-OVERLAPS = {"allow": _("enqueue all the same"), "skip": _("skip the slot")}
+    return badge(name, labels.WORKER_STATES.get(name, name))
 
 
 @register.filter
 def severity(name: str) -> SafeString:
-    return badge(name, SEVERITIES.get(name, name))
+    return badge(name, labels.SEVERITIES.get(name, name))
 
 
 @register.filter
 def condition(name: str) -> object:
-    return CONDITIONS.get(name, name)
+    return labels.CONDITIONS.get(name, name)
 
 
 @register.filter
@@ -223,70 +173,37 @@ def place(condition_name: str) -> str:
 
 @register.filter
 def alert_state(name: str) -> SafeString:
-    return badge(name, ALERT_STATES.get(name, name))
+    return badge(name, labels.ALERT_STATES.get(name, name))
 
 
 @register.filter
 def slot_outcome(name: str) -> object:
-    return SLOT_OUTCOMES.get(name, name)
+    return labels.SLOT_OUTCOMES.get(name, name)
 
 
 @register.filter
 def catch_up(name: str) -> object:
-    return CATCH_UPS.get(name, name)
+    return labels.CATCH_UPS.get(name, name)
 
 
 @register.filter
 def overlap(name: str) -> object:
-    return OVERLAPS.get(name, name)
-
-
-SOURCES = {"admin": _("admin"), "command": _("command"), "code": _("code"), "api": _("API")}
-TARGET_KINDS = {
-    "job": _("job"),
-    "queue": _("queue"),
-    "schedule": _("schedule"),
-    "alert": _("alert"),
-    "bulk_operation": _("bulk operation"),
-}
-ACTIONS = {
-    "cancel": _("cancelled"),
-    "retry": _("retried"),
-    "retry_changed": _("retried with another payload"),
-    "discard": _("discarded"),
-    "run_now": _("ran now"),
-    "change_priority": _("changed the priority"),
-    "reveal_payload": _("revealed the payload"),
-    "pause": _("paused"),
-    "resume": _("resumed"),
-    "acknowledge": _("acknowledged"),
-    "resolve": _("resolved"),
-    "create": _("created"),
-    "change": _("changed"),
-    "delete": _("deleted"),
-    "bulk_retry_requested": _("asked for a bulk retry"),
-    "bulk_retry_confirmed": _("confirmed a bulk retry"),
-    "bulk_retry_aborted": _("aborted a bulk retry"),
-    "bulk_retry": _("bulk retry done"),
-    "bulk_discard_requested": _("asked for a bulk discard"),
-    "bulk_discard_aborted": _("aborted a bulk discard"),
-    "bulk_discard": _("bulk discard done"),
-}
+    return labels.OVERLAPS.get(name, name)
 
 
 @register.filter
 def action(name: str) -> object:
-    return ACTIONS.get(name, name)
+    return labels.ACTIONS.get(name, name)
 
 
 @register.filter
 def source(name: str) -> object:
-    return SOURCES.get(name, name)
+    return labels.SOURCES.get(name, name)
 
 
 @register.filter
 def target_kind(name: str) -> object:
-    return TARGET_KINDS.get(name, name)
+    return labels.TARGET_KINDS.get(name, name)
 
 
 @register.filter
@@ -344,8 +261,7 @@ def attribute(value: float) -> str:
 @register.filter
 def public_status(job: Any) -> str:
     """As ``get_job`` says it."""
-    waiting = job.status in ("scheduled", "pending")
-    return "failed_retrying" if waiting and job.last_error else job.status
+    return lookup.public_status(job.status, job.last_error)
 
 
 @register.filter
@@ -384,70 +300,3 @@ def query(filters: Any, **changes: str) -> str:
 @register.simple_tag
 def querystring_of(**values: Any) -> str:
     return "?" + urlencode({name: value for name, value in values.items() if value not in (None, "")})
-
-
-@register.inclusion_tag("admin/django_jobs/sparkline.html")
-def sparkline(values: Sequence[int], label: object, tone: str = "plain") -> dict[str, Any]:
-    """Bars, oldest first, and the same in words for those who do not see them."""
-    top = max([*values, 1])
-    bars = [
-        {"x": n * 4, "y": _svg(20 - 20 * value / top), "height": _svg(20 * value / top)}
-        for n, value in enumerate(values)
-        if value
-    ]
-    said = gettext("%(total)s in all, at most %(top)s") % {
-        "total": number(sum(values)),
-        "top": number(max([*values, 0])),
-    }
-    return {"bars": bars, "width": str(max(len(values) * 4 - 1, 1)), "label": f"{label}: {said}", "tone": tone}
-
-
-@register.inclusion_tag("admin/django_jobs/chart.html")
-def chart(points: Iterable[Any], label: object, name: str) -> dict[str, Any]:
-    """Stacked bars by minute, and a table of them. ``points``: oldest first, each with ``at``, ``good``, ``bad``."""
-    points = list(points)
-    top = round_ceiling(max([point.good + point.bad for point in points] + [1]))
-    good, bad = sum(point.good for point in points), sum(point.bad for point in points)
-    return {
-        "bars": [_bar(n, point, top, WIDTH / len(points)) for n, point in enumerate(points)],
-        "label": label,
-        "name": name,
-        "said": gettext("%(good)s succeeded, %(bad)s failed") % {"good": number(good), "bad": number(bad)},
-        "top": top,
-        "points": points,
-        "first": points[0].at if points else None,
-        "last": points[-1].at if points else None,
-        "good": good,
-        "bad": bad,
-        "width": str(WIDTH),
-        "height": str(HEIGHT),
-        "middle": str(HEIGHT // 2),
-    }
-
-
-def _bar(n: int, point: Any, top: int, step: float) -> dict[str, str]:
-    good, bad = HEIGHT * point.good / top, HEIGHT * point.bad / top
-    return {
-        "x": _svg(n * step),
-        "width": _svg(step * 0.8),
-        "good_y": _svg(HEIGHT - good),
-        "good": _svg(good),
-        "bad_y": _svg(HEIGHT - good - bad),
-        "bad": _svg(bad),
-        "said": f"{clock(point.at)}: {number(point.good)} / {number(point.bad)}",
-    }
-
-
-def _svg(value: float) -> str:
-    """A coordinate: a point in every language."""
-    return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def round_ceiling(value: int) -> int:
-    """The next of 1, 2, 5, 10, 20, 50, …"""
-    power = 1
-    while True:
-        for digit in (1, 2, 5):
-            if digit * power >= value:
-                return digit * power
-        power *= 10
