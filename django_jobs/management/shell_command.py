@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from argparse import RawDescriptionHelpFormatter
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.core.serializers.json import DjangoJSONEncoder
 
 from django_jobs.exceptions import DjangoJobsError
 from django_jobs.operations.audit import Actor
 from django_jobs.storable import visible_text
 
+from .described_command import DescribedCommand
 
-class ShellCommand(BaseCommand, ABC):
+
+class ShellCommand(DescribedCommand, ABC):
     """A command that does one thing and says what came of it. An error of this package ends it with exit code 1."""
 
     requires_system_checks = []
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        parser = super().create_parser(prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs)
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
         parser.add_argument(
             "--format", choices=["text", "json"], default="text", help="json: one JSON document on standard output."
         )

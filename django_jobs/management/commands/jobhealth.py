@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from argparse import RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from dataclasses import asdict
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import DatabaseError
 
+from django_jobs.management.described_command import DescribedCommand
 from django_jobs.operations.health import Health, health
 
 HELP = """\
@@ -30,12 +30,9 @@ Exit codes: 0 all is well; 1 something is not, and it is named.
 PROBE_SECONDS = 5
 
 
-class Command(BaseCommand):
+class Command(DescribedCommand):
     help = HELP
     requires_system_checks = []
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        return super().create_parser(prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs)
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import RawDescriptionHelpFormatter
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from django_jobs.exceptions import ConfigurationError
 from django_jobs.management.database import refuse_unusable_database
+from django_jobs.management.described_command import DescribedCommand
 from django_jobs.management.probes import add_probe_options, probes
 from django_jobs.operations.declared_schedules import declared_schedules
 from django_jobs.worker.scheduler import SchedulerProcess
@@ -31,12 +31,9 @@ Exit codes: 0 stopped; 1 wrong settings, or no usable database at the start; 71 
 """
 
 
-class Command(BaseCommand):
+class Command(DescribedCommand):
     help = HELP
     requires_system_checks = []
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        return super().create_parser(prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs)
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_probe_options(parser)

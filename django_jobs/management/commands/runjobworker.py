@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, RawDescriptionHelpFormatter
+from argparse import SUPPRESS
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils.connection import ConnectionDoesNotExist
 
 from django_jobs.conf import get_settings
 from django_jobs.exceptions import ConfigurationError, DjangoJobsError
 from django_jobs.management.database import refuse_unusable_database
+from django_jobs.management.described_command import DescribedCommand
 from django_jobs.management.probes import add_probe_options, probes
 from django_jobs.registry import registry
 from django_jobs.worker.channel import Channel
@@ -57,12 +58,9 @@ WHY = {
 }
 
 
-class Command(BaseCommand):
+class Command(DescribedCommand):
     help = HELP
     requires_system_checks = []
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        return super().create_parser(prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs)
 
     def add_arguments(self, parser: CommandParser) -> None:
         add = parser.add_argument

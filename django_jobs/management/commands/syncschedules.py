@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from argparse import RawDescriptionHelpFormatter
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from django_jobs.management.described_command import DescribedCommand
 from django_jobs.operations.declared_schedules import Synced, sync_schedules
 
 HELP = """\
@@ -28,11 +28,8 @@ Exit codes: 0 done; 1 a declaration is wrong (the others are synced).
 """
 
 
-class Command(BaseCommand):
+class Command(DescribedCommand):
     help = HELP
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        return super().create_parser(prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="Only tell what would change.")
