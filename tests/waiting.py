@@ -16,5 +16,5 @@ def wait_for(condition: Callable[[], T | None], timeout: float = 10, message: st
             return value
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {timeout:g} s for {message}")
-        time.sleep(pause)
+        time.sleep(pause)  # the one place where a test waits
         pause = min(pause * 1.5, 0.05)

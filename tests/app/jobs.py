@@ -47,7 +47,7 @@ async def hold_async(label: str, until: str):
     await Mark.objects.acreate(label=f"{label} started", pid=os.getpid())
     try:
         while not await asyncio.to_thread(Path(until).exists):  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.02)  # a handler polls for a file: it shares no event with the test's process
     except asyncio.CancelledError:
         await Mark.objects.acreate(label=f"{label} cancelled", pid=os.getpid())
         raise
@@ -57,7 +57,7 @@ async def hold_async(label: str, until: str):
 async def wait_in_thread(label: str, seconds: int):
     """Cancelled, it leaves a thread behind that nobody can stop."""
     await Mark.objects.acreate(label=f"{label} started", pid=os.getpid())
-    await asyncio.to_thread(time.sleep, seconds)
+    await asyncio.to_thread(time.sleep, seconds)  # the call that nobody can stop
 
 
 @job("hold_delicate", max_attempts=5, on_lost="bury")
@@ -221,7 +221,7 @@ def hold_isolated(run: RunningJob, label: str, until: str):
 def hog_isolated(label: str, seconds: int):
     """Native code that lets no other thread of its process run."""
     leave_mark(label)
-    ctypes.PyDLL(None).sleep(seconds)
+    ctypes.PyDLL(None).sleep(seconds)  # holds the GIL: that is the trouble
     return os.getpid()
 
 

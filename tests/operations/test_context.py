@@ -73,7 +73,7 @@ def test_concurrent_tasks_do_not_see_each_others_context():
 
         async def one(name):
             with job_context(name=name):
-                await asyncio.sleep(0)
+                await asyncio.sleep(0)  # the other task has its turn
                 seen[name] = current_context()
 
         await asyncio.gather(one("a"), one("b"))

@@ -156,7 +156,7 @@ def test_a_wrong_clock_on_this_machine_decides_nothing(monkeypatch, skew):
 @on_postgresql
 def test_in_a_long_transaction_now_is_not_its_beginning():
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_sleep(0.05)")
+        cursor.execute("SELECT pg_sleep(0.05)")  # a transaction that goes on for a while, which is what is tried
         both_ways()
         cursor.execute("SELECT min(run_at) - now() FROM django_jobs_job")
         assert cursor.fetchone()[0] >= timedelta(seconds=0.05)

@@ -121,7 +121,7 @@ def test_a_signal_while_the_claim_commits_loses_nothing(start_worker):
         cursor.execute(
             """
             CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS
-                $$ BEGIN PERFORM pg_sleep(1.5); RETURN NULL; END $$;
+                $$ BEGIN PERFORM pg_sleep(1.5) /* the commit is slow: that is the trouble */; RETURN NULL; END $$;
             CREATE CONSTRAINT TRIGGER be_slow AFTER UPDATE ON django_jobs_job DEFERRABLE INITIALLY DEFERRED
                 FOR EACH ROW WHEN (NEW.status = 'processing') EXECUTE FUNCTION be_slow();
             """
