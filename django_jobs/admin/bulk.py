@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self
@@ -211,19 +211,22 @@ class BulkOperationAdmin(JobsAdmin):
         )
 
     def confirm(self, request: HttpRequest, id: UUID) -> HttpResponse:
-        _check_right(request, id)
-        if confirm_bulk(id, actor=actor(request)):
-            messages.success(request, _("The rest follows."))
-        else:
-            messages.warning(request, _("Nothing was done: it does not wait for a confirmation any more."))
-        return redirect(page_url(self.admin_site, "bulkoperation_change", id))
+        too_late = _("Nothing was done: it does not wait for a confirmation any more.")
+        return self._decide(request, id, confirm_bulk, _("The rest follows."), too_late)
 
     def abort(self, request: HttpRequest, id: UUID) -> HttpResponse:
-        _check_right(request, id)
-        if abort_bulk(id, actor=actor(request)):
-            messages.success(request, _("Aborted. Jobs that were moved before stay where they are."))
+        done = _("Aborted. Jobs that were moved before stay where they are.")
+        return self._decide(request, id, abort_bulk, done, _("Nothing was done: it is over already."))
+
+    def _decide(
+        self, request: HttpRequest, id: UUID, operation: Callable[..., bool], done: str, too_late: str
+    ) -> HttpResponse:
+        if not may(request, RIGHTS[_found(id).kind]):
+            raise PermissionDenied
+        if operation(id, actor=actor(request)):
+            messages.success(request, done)
         else:
-            messages.warning(request, _("Nothing was done: it is over already."))
+            messages.warning(request, too_late)
         return redirect(page_url(self.admin_site, "bulkoperation_change", id))
 
 
@@ -232,8 +235,3 @@ def _found(id: UUID) -> BulkInfo:
         return get_bulk(id)
     except BulkNotFound as error:
         raise Http404(str(error)) from None
-
-
-def _check_right(request: HttpRequest, id: UUID) -> None:
-    if not may(request, RIGHTS[_found(id).kind]):
-        raise PermissionDenied

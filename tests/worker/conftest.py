@@ -41,6 +41,17 @@ def job():
 
 
 @pytest.fixture
+def noop(job):
+    """A job type whose runs do nothing."""
+
+    @job("noop")
+    def noop():
+        pass
+
+    return noop
+
+
+@pytest.fixture
 def run_log():
     """The records of ``django_jobs.runs``: one for each run that ended."""
     records = []

@@ -31,15 +31,6 @@ def little_patience(monkeypatch, configure):
     configure(LEASE=6, POLL_EVERY=1)
 
 
-@pytest.fixture
-def noop(job):
-    @job("noop")
-    def noop():
-        pass
-
-    return noop
-
-
 @pytest.mark.parametrize("directions", DIRECTIONS, ids="+".join)
 @pytest.mark.parametrize("call", ["tick", "renew", "stage", "can_listen"])
 def test_a_call_that_gets_no_answer_costs_the_connection_and_the_next_one_has_another(directions, call):

@@ -21,15 +21,6 @@ from tests.worker.embedded import drain, running_worker
 
 
 @pytest.fixture
-def noop(job):
-    @job("noop")
-    def noop():
-        pass
-
-    return noop
-
-
-@pytest.fixture
 def only_postgresql():
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has no server")

@@ -42,15 +42,6 @@ def behind_pooler(pooler, configure):
         connections["default"].close()
 
 
-@pytest.fixture
-def noop(job):
-    @job("noop")
-    def noop():
-        pass
-
-    return noop
-
-
 @pytest.mark.usefixtures("behind_pooler")
 def test_the_worker_polls_and_says_so_once(noop, caplog):
     with running_worker() as worker:

@@ -13,15 +13,6 @@ from tests.waiting import wait_for
 from tests.worker.embedded import drain, running_worker
 
 
-@pytest.fixture
-def noop(job):
-    @job("noop")
-    def noop():
-        pass
-
-    return noop
-
-
 class BrokenFilter(logging.Filter):
     def filter(self, record):
         raise RuntimeError("the filter is broken")
