@@ -9,7 +9,7 @@ import pytest
 from django.db.models.functions import Now
 
 from django_jobs import RunningJob, get_job
-from django_jobs.engines import protocol
+from django_jobs.engines import config
 from django_jobs.engines.protocol import EngineUnavailable
 from django_jobs.engines.values import ClaimRequest
 from django_jobs.models import Job
@@ -27,7 +27,7 @@ DIRECTIONS = [(TO_SERVER,), (TO_CLIENT,), BOTH]
 
 @pytest.fixture(autouse=True)
 def little_patience(monkeypatch, configure):
-    monkeypatch.setattr(protocol, "SHORTEST_PATIENCE", timedelta(seconds=1))
+    monkeypatch.setattr(config, "SHORTEST_PATIENCE", timedelta(seconds=1))
     configure(LEASE=6, POLL_EVERY=1)
 
 
