@@ -11,9 +11,9 @@ from django.templatetags.i18n import BlockTranslateNode, TranslateNode
 from django.utils import translation
 
 import django_jobs
+from django_jobs import labels
 from django_jobs.admin import ADMINS
 from django_jobs.operations.schedules import create_schedule
-from django_jobs.templatetags import django_jobs_admin as jobs_tags
 from tests.factories import DeadJobFactory
 
 from .support import url
@@ -205,7 +205,7 @@ def test_every_deed_is_told_in_words():
         if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
     } - {"job", "queue", "schedule", "alert", "bulk_operation"}
     assert {"delete", "cancel", "acknowledge", "run_now", "retry", "discard"} <= deeds
-    assert deeds - set(jobs_tags.ACTIONS) == set()
+    assert deeds - set(labels.ACTIONS) == set()
 
 
 @pytest.mark.django_db

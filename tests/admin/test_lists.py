@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from django_jobs.admin import listing
 from django_jobs.ids import uuid7_at
-from django_jobs.models import AuditEntry
 from tests.factories import DeadJobFactory, IdempotencyKeyFactory, JobFactory, JobHistoryFactory
 
 from .support import page, url
@@ -168,13 +167,3 @@ def test_dead_jobs_are_filtered(boss, query):
 def test_a_page_of_groups_that_is_none_is_answered(boss, number):
     DeadJobFactory()
     assert boss.get(url("deadjob_groups"), {"page": number}).status_code == 200
-
-
-def test_the_audit_says_in_words_what_was_done(boss):
-    for action in ("create", "delete"):
-        AuditEntry.objects.create(
-            actor="anna", source="code", action=action, target_kind="schedule", target_id="digest"
-        )
-    text = page(boss, "auditentry_changelist")
-    assert ">created</a>" in text
-    assert ">deleted</a>" in text

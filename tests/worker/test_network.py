@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 
 from django_jobs import RunningJob, get_job
 from django_jobs.engines import config
+from django_jobs.engines.config import EngineConfig
 from django_jobs.engines.protocol import EngineUnavailable
 from django_jobs.engines.values import ClaimRequest
 from django_jobs.models import Job
@@ -75,14 +76,14 @@ def test_a_run_keeps_its_lease_although_every_connection_of_its_worker_dies_sile
 
 def test_so_it_does_however_short_the_lease_is(job, monkeypatch, configure):
     """Shorter than what any other call may take."""
-    monkeypatch.setattr(protocol, "SHORTEST_PATIENCE", timedelta(seconds=5))
+    monkeypatch.setattr(config, "SHORTEST_PATIENCE", timedelta(seconds=5))
     configure(LEASE=2)
     test_a_run_keeps_its_lease_although_every_connection_of_its_worker_dies_silently(job, BOTH)
 
 
 def test_a_renewal_waits_a_quarter_of_the_lease_and_other_calls_longer(monkeypatch):
-    monkeypatch.setattr(protocol, "SHORTEST_PATIENCE", timedelta(seconds=5))
-    renewing = protocol.EngineConfig(alias="default", lease=timedelta(seconds=2), renews=True)
+    monkeypatch.setattr(config, "SHORTEST_PATIENCE", timedelta(seconds=5))
+    renewing = EngineConfig(alias="default", lease=timedelta(seconds=2), renews=True)
     assert renewing.patience == timedelta(seconds=0.5)
     assert renewing.lock_patience < renewing.patience
     assert replace(renewing, renews=False).patience == timedelta(seconds=5)
@@ -96,8 +97,8 @@ def test_a_renewal_waits_a_quarter_of_the_lease_and_other_calls_longer(monkeypat
 def test_connecting_takes_no_longer_than_an_answer_may():
     waits = {2: 2, 12: 3, 20: 5, 60: 10}
     for lease, seconds in waits.items():
-        config = protocol.EngineConfig(alias="default", lease=timedelta(seconds=lease), renews=True)
-        with own_session(lease=config.lease, renews=True) as session:
+        renewing = EngineConfig(alias="default", lease=timedelta(seconds=lease), renews=True)
+        with own_session(lease=renewing.lease, renews=True) as session:
             session.renew({})
             assert session._connection.info.get_parameters()["connect_timeout"] == str(seconds)
 
