@@ -19,7 +19,11 @@ WINDOW_GROWTH = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timetable:
-    """Slots are instants in UTC, from ``start_at`` to ``end_at``, both included."""
+    """Slots are instants in UTC, from ``start_at`` to ``end_at``, both included.
+
+    All is reckoned in UTC, whatever zone a connection gives its times in: Python compares and adds within a zone by the
+    wall clock.
+    """
 
     cron: str
     every: timedelta | None
@@ -33,14 +37,16 @@ class Timetable:
             cron=schedule.cron,
             every=schedule.every,
             timezone=schedule.timezone,
-            start_at=schedule.start_at,
-            end_at=schedule.end_at,
+            start_at=schedule.start_at and schedule.start_at.astimezone(UTC),
+            end_at=schedule.end_at and schedule.end_at.astimezone(UTC),
         )
 
     def after(self, instant: datetime, count: int = 1) -> list[datetime]:
         """The next ``count`` slots later than ``instant``; fewer where they end."""
-        base = instant if self.start_at is None else max(instant, self.start_at - MOMENT)
-        slots = _slots(self.cron, self.every, self.timezone, base.astimezone(UTC), count)
+        base = instant.astimezone(UTC)
+        if self.start_at is not None:
+            base = max(base, self.start_at - MOMENT)
+        slots = _slots(self.cron, self.every, self.timezone, base, count)
         return [slot for slot in slots if self.end_at is None or slot <= self.end_at]
 
     def first_after(self, instant: datetime) -> datetime | None:
@@ -87,8 +93,8 @@ class Due:
 
 def due_slots(schedule: Schedule, now: datetime) -> Due:
     """What to do at ``now`` about a schedule whose ``next_run_at`` has come, by its catch-up policy."""
-    first, timetable = schedule.next_run_at, Timetable.of(schedule)
-    assert first is not None  # noqa: S101
+    assert schedule.next_run_at is not None  # noqa: S101
+    first, now, timetable = schedule.next_run_at.astimezone(UTC), now.astimezone(UTC), Timetable.of(schedule)
     following = timetable.first_after(first)
     passed = [first]
     if following is not None and following <= now:

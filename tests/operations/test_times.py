@@ -1,17 +1,21 @@
 """When a job may run: decided by the database's clock, whatever the time zone of the project."""
 
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from django.utils import timezone as django_timezone
 
 from django_jobs import clock, get_job
+from django_jobs.engines import stand_alone, statements
+from django_jobs.engines.protocol import EngineConfig
 from django_jobs.exceptions import InvalidOption
 from django_jobs.models import Job
+from tests.factories import DeadJobFactory
 from tests.operations.handlers import note
-from tests.operations.support import on_postgresql, texts
+from tests.operations.support import on_postgresql, start, texts
 from tests.payloads import Moment
 
 pytestmark = pytest.mark.django_db
@@ -140,6 +144,57 @@ def test_a_local_time_zone_changes_nothing():
         both_ways(delay=HOUR)
     for run_at in run_ats():
         assert abs(run_at - HOUR - clock.now()) < timedelta(seconds=5)
+
+
+@contextmanager
+def database_time_zone(name):
+    """As with ``TIME_ZONE`` in ``DATABASES``."""
+    before = connection.settings_dict["TIME_ZONE"]
+    try:
+        _set_time_zone(name)
+        yield
+    finally:
+        _set_time_zone(before)
+
+
+def _set_time_zone(name):
+    wrapper = connections["default"]
+    wrapper.settings_dict["TIME_ZONE"] = name
+    for cached in ("timezone", "timezone_name"):
+        vars(wrapper).pop(cached, None)
+    wrapper.ensure_timezone()
+
+
+@on_postgresql
+@pytest.mark.parametrize("days", [90, 180, 270])
+def test_a_day_of_a_delay_has_24_hours_whatever_the_clock_of_the_session_does(days):
+    """One of these ends on the other side of a change of the clocks, whenever the test runs."""
+    delay = timedelta(days=days, microseconds=1)
+    with database_time_zone("America/New_York"):
+        both_ways(delay=delay)
+        note.using(delay=delay, idempotency_key="k").enqueue(text="a")
+        dead = DeadJobFactory(payload={"text": "a"})
+        statements("default").requeue_dead(connection, [dead.pk], delay)
+    assert len(run_ats()) == 4
+    for run_at in run_ats():
+        assert abs(run_at - delay - clock.now()) < timedelta(seconds=5)
+
+
+@on_postgresql
+def test_maintenance_has_its_times_in_utc_whatever_the_zone_of_the_database():
+    """Two times of one zone are compared by the wall clock, which shows an hour of the autumn twice."""
+
+    def ask(alone):
+        if alone:
+            stand_alone(EngineConfig(alias="default"), HOUR)
+        with connections["default"].cursor() as cursor:
+            cursor.execute("SELECT current_setting('TimeZone'), statement_timestamp()")
+            zone, now = cursor.fetchone()
+        return zone, str(now.tzinfo)
+
+    with database_time_zone("America/New_York"):
+        assert start(ask, False).result(timeout=20) == ("America/New_York", "America/New_York")
+        assert start(ask, True).result(timeout=20) == ("UTC", "UTC")
 
 
 @on_postgresql

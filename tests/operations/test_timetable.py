@@ -2,6 +2,8 @@
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from itertools import product
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -102,6 +104,22 @@ def test_a_change_of_the_clocks_between_slot_and_firing_neither_adds_nor_loses_o
         datetime.fromisoformat(now),
     )
     assert [slot.strftime("%Y-%m-%dT%H:%M") for slot in due.fire] == fired
+
+
+@pytest.mark.parametrize("policy", [{"catch_up": "all"}, {"catch_up": "latest"}, {"catch_up": "skip"}], ids=str)
+def test_the_zone_in_which_the_database_gives_its_times_decides_nothing(policy):
+    """Around 06:00 UTC New York's wall clock shows an hour for the second time."""
+    local = ZoneInfo("America/New_York")
+    change = datetime(2026, 11, 1, 6, tzinfo=UTC)
+    quarter = timedelta(minutes=15)
+    for early, late in product(range(-5, 5), range(10)):
+        first = change + early * quarter
+        now = first + late * quarter + MINUTE
+        bounds = {"start_at": change - 3 * quarter, "end_at": change + 6 * quarter}
+        expected = due_slots(schedule(first=first, every=quarter, **bounds, **policy), now)
+        given = {name: bound.astimezone(local) for name, bound in bounds.items()}
+        row = schedule(first=first.astimezone(local), every=quarter, **given, **policy)
+        assert due_slots(row, now.astimezone(local)) == expected, (first, now)
 
 
 # Jitter

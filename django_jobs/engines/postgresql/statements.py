@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -96,7 +96,7 @@ class PostgresqlStatements:
         self, connection: BaseDatabaseWrapper, ids: Sequence[UUID], delay: timedelta
     ) -> list[tuple[UUID, str]]:
         with connection.cursor() as cursor:
-            terms: dict[str, Any] = {"ids": list(ids), "delay": delay}
+            terms: dict[str, Any] = {"ids": list(ids), "delay": _exact(delay)}
             cursor.execute(query("requeue_dead"), terms)
             moved: list[tuple[UUID, str]] = cursor.fetchall()
         return moved
@@ -166,7 +166,7 @@ def _columns(job: NewJob) -> dict[str, Any]:
         "max_attempts": job.max_attempts,
         "context": job.context,
         "run_at": job.run_at,
-        "delay": job.delay,
+        "delay": _exact(job.delay),
         "key": job.key,
         "payload_hash": job.payload_hash,
         "retention": job.retention,
@@ -185,8 +185,14 @@ def _arguments(job: NewJob) -> list[Any]:
         job.max_attempts,
         job.context,
         job.run_at,
-        job.delay or None,
+        _exact(job.delay) if job.delay else None,
     ]
+
+
+def _exact(duration: timedelta) -> str:
+    """An interval in hours. One in days would take 23 or 25 hours for a day on which the session's clock changes."""
+    seconds, rest = divmod(duration, timedelta(seconds=1))
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}.{rest.microseconds:06}"
 
 
 def _encoded(job: NewJob) -> str:
@@ -208,7 +214,8 @@ def _server_time(connection: BaseDatabaseWrapper) -> datetime:
     with connection.cursor() as cursor:
         cursor.execute("SELECT statement_timestamp()")
         now: datetime = cursor.fetchone()[0]
-    return now
+    # Where DATABASES says so it comes in a zone, and what is added to it would be added to a wall clock.
+    return now.astimezone(UTC)
 
 
 def _copy(connection: BaseDatabaseWrapper, shared: NewJob, rows: Iterable[BulkRow]) -> Iterator[str]:
