@@ -269,8 +269,9 @@ def check_budget(connection: BaseDatabaseWrapper) -> Iterable[CheckMessage]:
 
 # Of each worker process: the loop, the renewer, and maintenance, which uses Django's connection as well.
 SERVICE_CONNECTIONS = 4
-# For a moment: the leader's slow services, and on each machine a supervisor that clears up after a death.
-LEADER_CONNECTIONS, SUPERVISOR_CONNECTIONS = 1, 2
+# For a moment: the leader's slow services and its telling of alerts, and on each machine a supervisor that clears up
+# after a death.
+LEADER_CONNECTIONS, SUPERVISOR_CONNECTIONS = 2, 2
 ALLOWED = """
 SELECT least(current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
                  - coalesce(current_setting('reserved_connections', true), '0')::int,

@@ -243,16 +243,16 @@ def no_job_types(monkeypatch):
 @on_postgresql
 @pytest.mark.django_db
 def test_workers_that_may_open_more_connections_than_the_server_allows_are_warned_of(no_job_types):
-    """Each its slots and four; one for the leader, and two for a supervisor on each machine."""
+    """Each its slots and four; two for the leader, and two for a supervisor on each machine."""
     allowed = allowed_connections()
-    processes = (allowed - 3) // 20
+    processes = (allowed - 4) // 20
     fleet_of(*[16] * processes)
     fleet_of(500, stopped_at=timezone.now())
     fleet_of(500, last_seen_at=timezone.now() - timedelta(minutes=5))
     assert budget_warning() is None
     fleet_of(16)
     message = budget_warning()
-    assert f"may open {(processes + 1) * 20 + 3} connections" in message.msg
+    assert f"may open {(processes + 1) * 20 + 4} connections" in message.msg
     assert f"allows {allowed}" in message.msg
     assert f"Worker processes: {processes + 1}" in message.msg
 
@@ -261,20 +261,20 @@ def test_workers_that_may_open_more_connections_than_the_server_allows_are_warne
 @pytest.mark.django_db
 def test_without_a_fleet_one_process_is_reckoned_with_and_the_limit_of_the_role_counts(django_jobs, no_job_types):
     django_jobs(CONCURRENCY=20)
-    limit_role(27)
+    limit_role(28)
     assert budget_warning() is None
-    limit_role(26)
-    assert "may open 27 connections" in budget_warning().msg
+    limit_role(27)
+    assert "may open 28 connections" in budget_warning().msg
 
 
 @on_postgresql
 @pytest.mark.django_db
 def test_each_machine_may_have_a_supervisor(no_job_types):
-    limit_role(31)
+    limit_role(32)
     fleet_of(10, 10)
     assert budget_warning() is None
     fleet_of(1, host="web-2")
-    assert "may open 38 connections" in budget_warning().msg
+    assert "may open 39 connections" in budget_warning().msg
 
 
 @on_postgresql
@@ -283,7 +283,7 @@ def test_idle_processes_of_isolated_handlers_keep_connections_too():
     limit_role(20)
     fleet_of(10, 2)
     message = budget_warning()
-    assert "may open 29 connections" in message.msg
+    assert "may open 30 connections" in message.msg
     assert "6 of idle processes of isolated handlers" in message.msg
 
 

@@ -4,7 +4,8 @@ Before anything is sent, the alert's row is taken for a few minutes, so that two
 while it sends is followed by another, so somebody may be told twice, but not never. Nobody is told of the end of what
 they have not been told the beginning of, nor of the beginning of what somebody has acknowledged.
 
-It has a thread of its own: a mail server or a function that hangs holds up nobody but the other notifiers.
+A mail server or a function that hangs counts as one that failed after TELL_SECONDS, and holds up the other notifiers
+once a turn for that long. All of it has a thread of its own, so nothing else waits.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from django_jobs.models import Alert, AlertState
 from .database import connection_for_a_turn
 from .notifiers import AlertEvent, Notifier
 from .service import Service
+from .teller import Teller
 
 logger = get_logger("django_jobs.maintenance")
 
@@ -44,7 +46,7 @@ class Notifying(Service):
 
     def __init__(self, alias: str, notifiers: Sequence[Notifier]) -> None:
         self._alias = alias
-        self._notifiers = notifiers
+        self._tellers = [Teller(notifier) for notifier in notifiers]
 
     def run_once(self, session: Session) -> int:
         """Returns how many alerts were looked after. A notifier that failed is left alone until the next turn."""
@@ -70,34 +72,33 @@ class Notifying(Service):
     def _tell_all(self, alert: Alert, now: datetime, failed: set[str]) -> None:
         notified: dict[str, Any] = dict(alert.notified)
         tries = []
-        for notifier in self._notifiers:
-            record = notified[notifier.name] = dict(notified.get(notifier.name, {}))
+        for teller in self._tellers:
+            record = notified[teller.name] = dict(notified.get(teller.name, {}))
             kind = _untold(alert, record)
             if kind is None:
                 continue
-            if notifier.name not in failed and now >= _instant(record.get("again_at"), now):
-                self._tell(notifier, AlertEvent.of(alert, kind), record, now)
+            if teller.name not in failed and now >= _instant(record.get("again_at"), now):
+                self._tell(teller, AlertEvent.of(alert, kind), record, now)
             if _untold(alert, record) is not None:
-                failed.add(notifier.name)
+                failed.add(teller.name)
                 tries.append(_instant(record.get("again_at"), now + FIRST_DELAY))
         rows = Alert.objects.using(self._alias).filter(pk=alert.pk)
         rows.update(notified=notified)
         # Unless somebody has asked for another round meanwhile.
         rows.filter(notify_at=alert.notify_at).update(notify_at=min(tries, default=None))
 
-    def _tell(self, notifier: Notifier, event: AlertEvent, record: dict[str, Any], now: datetime) -> None:
-        try:
-            notifier.tell(event)
-        except Exception as error:  # noqa: BLE001 - a project's function may raise anything
-            failures = record.get("failures", 0) + 1
-            delay = min(FIRST_DELAY * 2 ** min(failures - 1, 10), LONGEST_DELAY)
-            failure = Failure.capture(error)
-            reason = f"{failure.error_type}: {failure.summary}"
-            record |= {"failures": failures, "error": reason, "again_at": (now + delay).isoformat()}
-            logger.warning("Alert %s: %s was not told (try %d): %s", event.id, notifier.name, failures, reason)
-        else:
+    def _tell(self, teller: Teller, event: AlertEvent, record: dict[str, Any], now: datetime) -> None:
+        error = teller.tell(event)
+        if error is None:
             record.clear()
             record |= {"told": event.kind, "at": now.isoformat()}
+            return
+        failures = record.get("failures", 0) + 1
+        delay = min(FIRST_DELAY * 2 ** min(failures - 1, 10), LONGEST_DELAY)
+        failure = Failure.capture(error)
+        reason = f"{failure.error_type}: {failure.summary}"
+        record |= {"failures": failures, "error": reason, "again_at": (now + delay).isoformat()}
+        logger.warning("Alert %s: %s was not told (try %d): %s", event.id, teller.name, failures, reason)
 
 
 def _untold(alert: Alert, record: dict[str, Any]) -> Kind | None:

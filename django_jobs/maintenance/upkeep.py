@@ -1,6 +1,6 @@
 """All the maintenance of one process: what must be prompt in one thread, what may take its time in another.
 
-A table that is locked holds up the slow thread only; a webhook or a mail server that hangs, the third one.
+A table that is locked holds up the slow thread only; who is to be told has a third one.
 """
 
 from __future__ import annotations
