@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django_jobs.conf import get_settings
 from django_jobs.models import Alert, AlertState
 from django_jobs.operations.dead_groups import dead_count, dead_groups, new_group_count
+from django_jobs.operations.leadership import leader
 
 from .base import JobsAdmin
 from .listing import COUNTED
@@ -31,6 +32,7 @@ def overview(admin: JobsAdmin, request: HttpRequest) -> HttpResponse:
         ended=ended,
         queues=queues,
         workers=workers,
+        leader=leader(),
         running=sum(worker.running for worker in workers),
         ready=_total(queues),
         scheduled=min(sum(row.figures.scheduled for row in queues), COUNTED + 1),

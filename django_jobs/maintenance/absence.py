@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.db.models.functions import Now
-
 from django_jobs import clock
-from django_jobs.engines.protocol import MAINTENANCE, Session
+from django_jobs.engines.protocol import Session
 from django_jobs.logs import get_logger
-from django_jobs.models import Leadership
+from django_jobs.operations.leadership import NOBODY_LEADS, leader
 
 from .database import connection_for_a_turn
 from .service import Service
@@ -42,14 +40,9 @@ class Absence(Service):
         self._seen += 1
         if self._seen > 1 and clock.monotonic() >= self._say_at:
             self._say_at = clock.monotonic() + SAY_AGAIN_SECONDS
-            logger.error(
-                "Nobody leads the maintenance: schedules do not fire, delayed jobs and retries do not start, the jobs "
-                "of dead workers stay where they are. Run a worker without --no-scheduler, or runjobscheduler."
-            )
+            logger.error(NOBODY_LEADS)
         return 1
 
     def _is_led(self) -> bool:
-        """A leader that was killed is followed well within the minute."""
-        since = Now() - self.pause
         with connection_for_a_turn(self._alias):
-            return Leadership.objects.using(self._alias).filter(name=MAINTENANCE, expires_at__gt=since).exists()
+            return leader() is not None

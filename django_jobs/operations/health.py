@@ -13,6 +13,8 @@ from django_jobs.models import Job, JobStatus, Queue, Worker
 from django_jobs.models.queue import paused
 from django_jobs.models.worker import alive
 
+from .leadership import leader
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueHealth:
@@ -26,11 +28,14 @@ class QueueHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """``lost_leases``: runs whose process has not renewed in time and that nobody has rescued yet."""
+    """``lost_leases``: runs whose process has not renewed in time and that nobody has rescued yet. ``leader``: of the
+    maintenance, None for nobody.
+    """
 
     queues: list[QueueHealth]
     lost_leases: int
     workers: int
+    leader: str | None
 
 
 def health() -> Health:
@@ -39,7 +44,7 @@ def health() -> Health:
     jobs = Job.objects.using(alias)
     lost = jobs.filter(status=JobStatus.PROCESSING, locked_until__lt=Now())
     workers = Worker.objects.using(alias).filter(alive(Now()))
-    return Health(queues=_queues(alias), lost_leases=lost.count(), workers=workers.count())
+    return Health(queues=_queues(alias), lost_leases=lost.count(), workers=workers.count(), leader=leader())
 
 
 def _queues(alias: str) -> list[QueueHealth]:

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django_jobs import pause
 from django_jobs.maintenance.reporter import Reporter
 from django_jobs.management.commands import jobhealth
+from django_jobs.models import Leadership
 from django_jobs.worker.probes import serving_probes
 from django_jobs.worker.vitals import Vitals
 from tests.factories import JobFactory, WorkerFactory
@@ -19,6 +20,11 @@ from tests.factories import JobFactory, WorkerFactory
 pytestmark = pytest.mark.django_db
 
 MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def leader():
+    return Leadership.objects.create(name="maintenance", holder="w-1", token=1, expires_at=timezone.now() + MINUTE)
 
 
 def ask(*arguments):
@@ -37,11 +43,11 @@ def queue(report, name="default"):
     return found
 
 
-def test_an_idle_site_is_well():
+def test_an_idle_site_is_well(leader):
     WorkerFactory(last_seen_at=timezone.now())
     report, code = ask()
     assert (code, report["well"], report["faults"], report["database"]) == (0, True, [], True)
-    assert (report["workers"], report["lost_leases"]) == (1, 0)
+    assert (report["workers"], report["leader"], report["lost_leases"]) == (1, "w-1", 0)
     assert [one["queue"] for one in report["queues"]] == ["default", "urgent", "bulk"]
     assert queue(report) == {"queue": "default", "waiting": 0, "oldest": None, "paused": False}
 
@@ -62,7 +68,7 @@ def test_jobs_of_a_queue_that_is_not_declared_are_told_too():
     assert queue(ask()[0], "forgotten")["waiting"] == 1
 
 
-def test_lost_leases_and_silent_workers_are_told_apart_from_live_ones():
+def test_lost_leases_and_silent_workers_are_told_apart_from_live_ones(leader):
     JobFactory(lapsed=True)
     JobFactory(processing=True)
     WorkerFactory(last_seen_at=timezone.now() - MINUTE)
@@ -76,7 +82,7 @@ def test_a_worker_that_has_nothing_new_to_tell_is_a_live_one():
     assert ask()[0]["workers"] == 1
 
 
-def test_a_job_that_has_waited_for_too_long_is_a_failure():
+def test_a_job_that_has_waited_for_too_long_is_a_failure(leader):
     JobFactory(run_at=timezone.now() - 5 * MINUTE)
     assert ask("--max-age", "600")[1] == 0
     report, code = ask("--max-age", "60")
@@ -84,18 +90,37 @@ def test_a_job_that_has_waited_for_too_long_is_a_failure():
     assert "A job of queue 'default' has waited for 30" in report["faults"][0]
 
 
-def test_a_paused_queue_may_wait():
+def test_a_paused_queue_may_wait(leader):
     JobFactory(run_at=timezone.now() - 5 * MINUTE)
     pause("default")
     report, code = ask("--max-age", "60")
     assert (queue(report)["paused"], code) == (True, 0)
 
 
-def test_too_many_lost_leases_are_a_failure():
+def test_too_many_lost_leases_are_a_failure(leader):
     JobFactory.create_batch(2, lapsed=True)
     assert ask("--max-lost", "2")[1] == 0
     report, code = ask("--max-lost", "1")
     assert (code, report["faults"]) == (1, ["2 leases are lost and not rescued yet."])
+
+
+def test_that_nobody_leads_the_maintenance_is_a_failure(leader):
+    Leadership.objects.update(expires_at=timezone.now() - MINUTE / 2)
+    assert ask()[1] == 0, "a leader that was killed has a minute to be followed"
+    Leadership.objects.update(expires_at=timezone.now() - 2 * MINUTE)
+    report, code = ask()
+    assert (code, report["well"], report["leader"]) == (1, False, None)
+    assert "Nobody leads the maintenance" in report["faults"][0]
+    assert "runjobscheduler" in report["faults"][0]
+
+
+def test_the_text_names_the_leader_that_is_missing():
+    out = StringIO()
+    with pytest.raises(SystemExit) as end:
+        call_command("jobhealth", stdout=out)
+    assert end.value.code == 1
+    assert "leader     nobody\n" in out.getvalue()
+    assert "FAULT      Nobody leads" in out.getvalue()
 
 
 def test_a_database_that_does_not_answer_is_a_failure(monkeypatch):
@@ -128,7 +153,7 @@ def process():
         (False, False, ["--live"], 1, ["stands still"]),
     ],
 )
-def test_a_process_tells_about_itself(process, live, ready, arguments, code, words):
+def test_a_process_tells_about_itself(leader, process, live, ready, arguments, code, words):
     with process(live=live, ready=ready) as port:
         report, actual = ask("--port", str(port), *arguments)
     assert (actual, report["process"]["running"]) == (code, 3)
@@ -149,11 +174,11 @@ def test_live_without_a_port_is_refused():
         call_command("jobhealth", "--live", stderr=StringIO())
 
 
-def test_the_text_says_the_same(process):
+def test_the_text_says_the_same(leader, process):
     JobFactory(run_at=timezone.now() - 5 * MINUTE)
     out = StringIO()
     with process(live=True, ready=True) as port:
         call_command("jobhealth", "--port", str(port), stdout=out)
     text = out.getvalue()
-    for words in ("w-1: ready, 3 jobs", "default: 1 waiting, the oldest for 300 s", "All is well."):
+    for words in ("w-1: ready, 3 jobs", "leader     w-1", "default: 1 waiting, the oldest for 300 s", "All is well."):
         assert words in text

@@ -13,12 +13,14 @@ from django.db import DatabaseError
 
 from django_jobs.management.described_command import DescribedCommand
 from django_jobs.operations.health import Health, health
+from django_jobs.operations.leadership import NOBODY_LEADS
 
 HELP = """\
-Tell whether the work is going on: the jobs database, the queues, lost leases and, with --port, one worker process.
+Tell whether the work is going on: the jobs database, the queues, lost leases, who leads the maintenance and, with
+--port, one worker process.
 
   manage.py jobhealth
-      does the database answer, how long has the oldest job of each queue waited, who works, what is lost
+      does the database answer, how long has the oldest job of each queue waited, who works, who leads, what is lost
   manage.py jobhealth --max-age 300 --format json
       the same for a monitor: a failure if a job of a queue that is not paused has waited for five minutes
   manage.py jobhealth --port 8070 --live
@@ -82,6 +84,8 @@ class Command(DescribedCommand):
         for queue in report["queues"]:
             if options["max_age"] is not None and not queue["paused"] and (queue["oldest"] or 0) > options["max_age"]:
                 yield f"A job of queue {queue['queue']!r} has waited for {queue['oldest']:.0f} s."
+        if found.leader is None:
+            yield NOBODY_LEADS
         if options["max_lost"] is not None and found.lost_leases > options["max_lost"]:
             yield f"{found.lost_leases} leases are lost and not rescued yet."
 
@@ -99,7 +103,13 @@ def _ask(host: str, port: int) -> dict[str, Any]:
 def _as_json(found: Health) -> dict[str, Any]:
     """Ages in seconds."""
     queues = [asdict(queue) | {"oldest": queue.oldest and queue.oldest.total_seconds()} for queue in found.queues]
-    return {"database": True, "queues": queues, "lost_leases": found.lost_leases, "workers": found.workers}
+    return {
+        "database": True,
+        "queues": queues,
+        "lost_leases": found.lost_leases,
+        "workers": found.workers,
+        "leader": found.leader,
+    }
 
 
 def _lines(report: dict[str, Any]) -> Iterator[str]:
@@ -108,6 +118,7 @@ def _lines(report: dict[str, Any]) -> Iterator[str]:
         yield f"process    {vitals.get('worker')}: {state}, {vitals.get('running')} jobs"
     if report.get("database"):
         yield f"workers    {report['workers']} seen in the last minute"
+        yield f"leader     {report['leader'] or 'nobody'}"
         yield f"lost       {report['lost_leases']} leases"
         for queue in report.get("queues", ()):
             age = "" if queue["oldest"] is None else f", the oldest for {queue['oldest']:.0f} s"
