@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from django_jobs import clock
-from django_jobs.cron import PreviewedSlot, describe, describe_interval
+from django_jobs.cron import PreviewedSlot, day_warning, describe, describe_interval
 from django_jobs.exceptions import DjangoJobsError, InvalidSchedule
 from django_jobs.models import CatchUp, Overlap, Schedule
 from django_jobs.operations.payload_view import shown_payload
@@ -60,9 +60,12 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """``fault``: why it would be refused; a timetable may have a meaning all the same."""
+    """``warning``: what to know about its days. ``fault``: why it would be refused; a timetable may have a meaning all the
+    same.
+    """
 
     words: str = ""
+    warning: str = ""
     slots: list[PreviewedSlot] = field(default_factory=list)
     fault: str = ""
 
@@ -241,8 +244,12 @@ def _timing_of(form: Mapping[str, str]) -> Meaning:
 
 def meaning(timetable: Timetable, slots: int = SLOTS) -> Meaning:
     try:
-        words = describe_interval(timetable.every) if timetable.every else describe(timetable.cron, timetable.timezone)
-        return Meaning(words=words, slots=preview_timetable(timetable, clock.now(), slots) if slots else [])
+        if timetable.every:
+            words, warning = describe_interval(timetable.every), ""
+        else:
+            words, warning = describe(timetable.cron, timetable.timezone), day_warning(timetable.cron)
+        previewed = preview_timetable(timetable, clock.now(), slots) if slots else []
+        return Meaning(words=words, warning=warning, slots=previewed)
     except InvalidSchedule as fault:
         return Meaning(fault=told(fault))
 

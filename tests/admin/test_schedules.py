@@ -102,6 +102,26 @@ def test_a_form_is_checked_without_saving(boss):
     assert not Schedule.objects.exists()
 
 
+def test_two_restricted_day_fields_are_warned_about_before_and_after_saving(boss):
+    words = "each day that matches either of them"
+    assert words not in boss.post(url("schedule_check"), FORM).content.decode()
+    either = FORM | {"cron": "0 0 13 * 5"}
+    assert words in boss.post(url("schedule_check"), either).content.decode()
+    boss.post(url("schedule_save"), either)
+    assert words in boss.get(url("schedule_one"), {"name": "morning"}).content.decode()
+
+
+def test_a_schedule_shows_when_it_ran_and_succeeded_last(boss, hourly):
+    Schedule.objects.update(
+        last_run_at=datetime(2026, 6, 1, 9, 17, 1, tzinfo=UTC),
+        last_success_at=datetime(2026, 6, 1, 9, 17, 43, tzinfo=UTC),
+    )
+    with timezone.override("UTC"):
+        text = boss.get(url("schedule_one"), {"name": "hourly"}).content.decode()
+    assert "09:17:01" in text
+    assert "09:17:43" in text
+
+
 def test_a_schedule_is_paused_resumed_and_run_now(boss, hourly):
     for action, enabled in (("pause", False), ("resume", True)):
         boss.post(url(f"schedule_{action}"), {"name": "hourly"})
@@ -114,7 +134,10 @@ def test_a_schedule_is_paused_resumed_and_run_now(boss, hourly):
 
 def test_a_schedule_that_is_declared_in_code_is_not_changed_here(boss, hourly):
     Schedule.objects.update(declared_in_code=True)
-    assert "Declared in code" in boss.get(url("schedule_one"), {"name": "hourly"}).content.decode()
+    assert (
+        "Declared in code: change it there. Pause and resume hold"
+        in boss.get(url("schedule_one"), {"name": "hourly"}).content.decode()
+    )
     response = boss.post(url("schedule_save"), FORM | {"edited": "hourly"})
     assert "declared in code" in response.content.decode()
     assert Schedule.objects.get().every == timedelta(hours=1)
@@ -150,6 +173,7 @@ BROKEN = [
     {"start_at": datetime(9999, 12, 31, 23, 59, tzinfo=UTC)},
     {"catch_up": "maybe", "overlap": "", "type": ""},
     {"payload": None, "expect": None},
+    {"last_metrics": [1], "usual_metrics": "x", "expect": [1]},
 ]
 
 
