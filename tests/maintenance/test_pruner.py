@@ -22,6 +22,7 @@ from django_jobs.models import (
     DeadJob,
     Effect,
     IdempotencyKey,
+    JobCount,
     JobHistory,
     ScheduleSlot,
     Worker,
@@ -29,7 +30,14 @@ from django_jobs.models import (
 from django_jobs.models.old_partitions import MARK
 from django_jobs.models.partitions import add_partitions, leaf_name
 from tests.engines.support import another_connection
-from tests.factories import DeadJobFactory, IdempotencyKeyFactory, JobFactory, JobHistoryFactory, WorkerFactory
+from tests.factories import (
+    DeadJobFactory,
+    IdempotencyKeyFactory,
+    JobCountFactory,
+    JobFactory,
+    JobHistoryFactory,
+    WorkerFactory,
+)
 from tests.operations.support import committing, finish, on_postgresql, on_sqlite
 
 pytestmark = committing
@@ -255,6 +263,34 @@ def test_slots_and_resolved_alerts_go_after_three_months(prune):
     prune()
     assert ScheduleSlot.objects.count() == 1
     assert sorted(Alert.objects.values_list("subject", flat=True)) == ["89", "live"]
+
+
+def test_counts_go_after_three_months(prune):
+    for days in (91, 89):
+        JobCountFactory(minute=ago(days=days), count=days)
+    prune()
+    assert [row.count for row in JobCount.objects.all()] == [89]
+
+
+def test_of_every_table_a_turn_removes_a_batch_and_the_next_comes_soon(prune, monkeypatch):
+    monkeypatch.setattr(pruning, "BATCH", 2)
+    for number in range(5):
+        IdempotencyKeyFactory(expired=True)
+        Effect.objects.create(job_id=old_id(days=9), name="receipt")
+        JobCountFactory(minute=ago(days=91, minutes=number))
+        ScheduleSlot.objects.create(schedule="s", slot=ago(days=91, minutes=number), outcome="fired", at=ago(days=91))
+        Alert.objects.create(
+            condition="c", subject=f"{number}", severity="error", state="resolved", resolved_at=ago(days=91)
+        )
+    tables = (IdempotencyKey, Effect, JobCount, ScheduleSlot, Alert)
+    pruner = prune()
+    assert [table.objects.count() for table in tables] == [3] * 5
+    assert pruner.pause == Pruner.between_batches
+    for left in (1, 0):
+        pruner.run_once(None)
+        assert [table.objects.count() for table in tables] == [left] * 5
+    pruner.run_once(None)
+    assert pruner.pause == Pruner.rest
 
 
 def test_a_task_that_fails_does_not_stop_the_others(prune, monkeypatch, caplog):

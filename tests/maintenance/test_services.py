@@ -5,9 +5,10 @@ from datetime import timedelta
 
 import psycopg
 import pytest
-from django.db import InterfaceError, InternalError, OperationalError
+from django.db import InterfaceError, InternalError, OperationalError, connection
 
 from django_jobs.conf import get_settings
+from django_jobs.engines import statements
 from django_jobs.engines.config import SHORTEST_PATIENCE, EngineConfig
 from django_jobs.engines.protocol import EngineUnavailable
 from django_jobs.engines.values import Staging
@@ -18,6 +19,8 @@ from django_jobs.maintenance.service import Maintenance
 from django_jobs.maintenance.stager import SHORTEST, Stager
 from django_jobs.maintenance.upkeep import SLOW_PATIENCE, Upkeep
 from django_jobs.models import JobCount, Worker
+from django_jobs.models.partitions import leaf_name, missing_partitions
+from tests.operations.support import on_postgresql
 from tests.waiting import wait_for
 
 
@@ -259,7 +262,38 @@ def test_a_report_that_failed_is_news_still(reporter, monkeypatch):
     assert Worker.objects.get().running == 8
 
 
-def test_partitions_are_made_ahead_once(transactional_db):
+@on_postgresql
+def test_the_history_has_partitions_seven_days_ahead_and_those_that_are_there_are_left_alone(transactional_db):
+    today = statements("default").server_time(connection).date()
+    days = [today + timedelta(days=number) for number in range(-1, 8)]
     partitioner = Partitioner("default")
     partitioner.run_once(None)
+    assert missing(days) == []
+    for day in (days[2], days[-1]):
+        with connection.cursor() as cursor:
+            cursor.execute(f"DROP TABLE {leaf_name(day)}")
+    assert missing(days) == [days[2], days[-1]]
+    assert partitioner.run_once(None) == 2
+    assert missing(days) == []
     assert partitioner.run_once(None) == 0
+
+
+def missing(days):
+    with connection.cursor() as cursor:
+        return missing_partitions(cursor, days)[1]
+
+
+OWN = StubService("own")
+SHARED = {
+    "firing", "mender", "declarer", "lookout", "stager", "rescuer", "partitioner", "pruner", "observer", "watcher",
+    "dead group folder", "bulk runner", "notifying",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("shared", "names"), [(True, {"own"} | SHARED), (False, {"own", "absence"})])
+def test_every_process_can_do_all_of_the_maintenance_unless_it_is_told_not_to(shared, names):
+    config = EngineConfig(alias="default", worker="a")
+    upkeep = Upkeep(get_settings(), config, own=[OWN], judge=None, counts=Counts(), poke=lambda: None, shared=shared)
+    services = [service.name for thread in upkeep._threads for service in thread._services]
+    assert len(services) == len(names)
+    assert set(services) == names

@@ -12,14 +12,18 @@ from io import StringIO
 import django
 import pytest
 from django.core.management import CommandError, call_command, get_commands, load_command_class
+from django.db import connection
 
-from django_jobs import create_schedule
-from django_jobs.models import Job, Leadership, Schedule, ScheduleSlot, Worker
+from django_jobs import clock, create_schedule
+from django_jobs.models import IdempotencyKey, Job, Leadership, Schedule, ScheduleSlot, Worker
+from django_jobs.models.partitions import leaf_name, missing_partitions
 from django_jobs.operations import declared_schedules as module
 from django_jobs.operations.declared_schedules import DeclaredSchedules
 from django_jobs.operations.schedule_spec import make_spec
 from tests.app.jobs import mark, mark_atomic
+from tests.factories import IdempotencyKeyFactory, JobFactory
 from tests.process.command import WorkerCommand
+from tests.process.conftest import QUICK
 from tests.process.test_probes import ask, port_of
 from tests.waiting import wait_for
 
@@ -30,8 +34,10 @@ SECOND = timedelta(seconds=1)
 def start_scheduler(tmp_path, committed_data):
     schedulers = []
 
-    def start_scheduler(*arguments, wait=True, module="django"):
-        scheduler = WorkerCommand(tmp_path, *arguments, command="runjobscheduler", module=module)
+    def start_scheduler(*arguments, wait=True, module="django", **jobs_settings):
+        scheduler = WorkerCommand(
+            tmp_path, *arguments, command="runjobscheduler", module=module, settings=jobs_settings
+        )
         schedulers.append(scheduler)
         return scheduler.wait_until_ready() if wait else scheduler
 
@@ -78,6 +84,26 @@ def test_it_also_stages_delayed_jobs(start_scheduler):
     mark.using(delay=SECOND).enqueue(label="later")
     start_scheduler()
     wait_for(lambda: Job.objects.get().status == "pending", timeout=30)
+
+
+def test_alone_it_rescues_makes_partitions_and_removes_what_is_too_old(start_scheduler):
+    lost = JobFactory(lapsed=True)
+    IdempotencyKeyFactory(expired=True)
+    IdempotencyKeyFactory()
+    tomorrow = clock.now().date() + timedelta(days=1)
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(f"DROP TABLE {leaf_name(tomorrow)}")
+    start_scheduler(**QUICK)
+    wait_for(lambda: Job.objects.get(pk=lost.pk).lost_runs == 1, timeout=30)
+    wait_for(lambda: IdempotencyKey.objects.count() == 1, timeout=30)
+    if connection.vendor == "postgresql":
+        wait_for(lambda: not missing(tomorrow), timeout=30)
+
+
+def missing(day):
+    with connection.cursor() as cursor:
+        return missing_partitions(cursor, [day])[1]
 
 
 def test_killed_again_and_again_every_slot_of_every_second_is_fired_once(start_scheduler):

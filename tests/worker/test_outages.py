@@ -8,11 +8,11 @@ import pytest
 from django.db import OperationalError, connection, connections
 from django.db.models.functions import Now
 
-from django_jobs import RunningJob, get_job
+from django_jobs import RunningJob, create_schedule, get_job
 from django_jobs.engines import open_session
 from django_jobs.engines.config import EngineConfig
 from django_jobs.engines.protocol import EngineUnavailable
-from django_jobs.models import Job, JobHistory
+from django_jobs.models import Job, JobHistory, ScheduleSlot
 from tests.app.models import Mark
 from tests.postgres_server import PostgresServer
 from tests.waiting import wait_for
@@ -237,6 +237,34 @@ def test_a_server_that_is_away_for_three_leases_starts_nothing_a_second_time(job
     from_maintenance = [record for record in caplog.records if record.name == "django_jobs.maintenance"]
     assert from_maintenance
     assert not any(record.exc_info for record in from_maintenance), "an outage is no bug"
+
+
+def test_after_an_outage_schedules_go_on_and_catch_up_by_their_policy(job, only_postgresql):
+    @job("tick")
+    def tick(): ...
+
+    with PostgresServer(synchronous_commit="on") as server, other_server(server):
+        create_schedule("tick", type=tick, every=timedelta(seconds=1), catch_up="all")
+        with running_worker() as worker:
+            wait_for(lambda: len(slots_if_reachable()) >= 2)
+            connections["default"].close()
+            server.halt("immediate")
+            wait_for(lambda: worker.process._upkeep.in_outage, timeout=30)
+            server.launch()
+            before = len(slots_if_reachable())
+            wait_for(lambda: len(slots_if_reachable()) >= before + 5, timeout=40)
+            assert worker.alive
+        slots = slots_if_reachable()
+        connections["default"].close()
+    assert slots == [slots[0] + timedelta(seconds=number) for number in range(len(slots))]
+
+
+def slots_if_reachable():
+    try:
+        return list(ScheduleSlot.objects.filter(outcome="fired").order_by("slot").values_list("slot", flat=True))
+    except OperationalError:
+        connections["default"].close()
+        return []
 
 
 def lease_is_live(one):

@@ -40,6 +40,21 @@ def test_a_worker_fires_and_runs_and_the_run_knows_its_slot(digest, seen):
     assert get_job(slots[0].job_id).status == "succeeded"
 
 
+def test_every_attempt_knows_the_same_slot(job, seen):
+    @job("scheduled.flaky", max_attempts=3)
+    def flaky(run: RunningJob):
+        seen.append((run.attempt, run.scheduled_for))
+        if run.attempt < 3:
+            raise ValueError("not yet")
+
+    create_schedule("tick", type=flaky, every=timedelta(days=1))
+    slot = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    Schedule.objects.update(next_run_at=slot)
+    with running_worker():
+        wait_for(lambda: len(seen) == 3, timeout=30)
+    assert seen == [(1, slot), (2, slot), (3, slot)]
+
+
 def test_a_worker_without_scheduler_fires_nothing(digest, seen):
     create_schedule("tick", type=digest, payload={"part": "x"}, every=timedelta(seconds=1))
     Schedule.objects.update(next_run_at=datetime(2026, 1, 1, tzinfo=UTC))

@@ -1,4 +1,4 @@
-"""This machine's clock is set back by an hour: a worker waits by the monotonic clock, or by the database's."""
+"""This machine's clock is set back or forward: a worker waits by the monotonic clock, or by the database's."""
 
 import asyncio
 import threading
@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from django_jobs import RunningJob, clock, get_job
+from django_jobs import RunningJob, clock, create_schedule, get_job
 from django_jobs.engines import open_session
 from django_jobs.engines.config import EngineConfig
+from django_jobs.models import ScheduleSlot
+from tests.operations.schedules import database_now
 from tests.waiting import wait_for
 from tests.worker.embedded import running_worker
 
@@ -17,15 +19,20 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def set_back(monkeypatch):
+def set_forward(monkeypatch):
     real = time.time, time.time_ns
 
-    def set_back():
-        monkeypatch.setattr(time, "time", lambda: real[0]() - HOUR.total_seconds())
-        monkeypatch.setattr(time, "time_ns", lambda: real[1]() - int(HOUR.total_seconds() * 1e9))
-        monkeypatch.setattr(clock, "now", lambda: datetime.now(UTC) - HOUR)
+    def set_forward(by):
+        monkeypatch.setattr(time, "time", lambda: real[0]() + by.total_seconds())
+        monkeypatch.setattr(time, "time_ns", lambda: real[1]() + int(by.total_seconds() * 1e9))
+        monkeypatch.setattr(clock, "now", lambda: datetime.now(UTC) + by)
 
-    return set_back
+    return set_forward
+
+
+@pytest.fixture
+def set_back(set_forward):
+    return lambda: set_forward(-HOUR)
 
 
 @pytest.fixture
@@ -82,3 +89,23 @@ def test_time_outs_retries_and_due_jobs_come_in_time(job, set_back):
         jobs = [slow.enqueue(), quick.enqueue(), quick.using(delay=timedelta(seconds=0.3)).enqueue()]
         wait_for(lambda: all(get_job(one.id).status == "succeeded" for one in jobs), timeout=20)
     assert attempts == [1, 2]
+
+
+@pytest.mark.parametrize("by", [-2 * HOUR, 2 * HOUR, 72 * HOUR], ids=str)
+def test_schedules_fire_each_second_once_and_none_early(job, set_forward, by):
+    @job("tick")
+    def tick():
+        pass
+
+    def slots():
+        return list(ScheduleSlot.objects.order_by("slot").values_list("slot", flat=True))
+
+    create_schedule("tick", type=tick, every=timedelta(seconds=1), catch_up="all")
+    with running_worker():
+        wait_for(lambda: len(slots()) >= 2)
+        set_forward(by)
+        before = len(slots())
+        wait_for(lambda: len(slots()) >= before + 4, timeout=30)
+        fired, now = slots(), database_now()
+    assert fired[-1] <= now
+    assert fired == [fired[0] + timedelta(seconds=number) for number in range(len(fired))]
