@@ -300,9 +300,9 @@ def test_a_budget_that_fits_is_told_before_a_deployment_and_at_no_other_time(no_
     fleet_of(10, 10)
     limit_role(40)
     said = told("check", deploy=True, databases=["default"])
-    assert "(django_jobs.I001) The workers may open 31 connections" in said
+    assert "(django_jobs.I001) The workers may open 32 connections" in said
     assert "allows 40" in said
-    assert "9 are left" in said
+    assert "8 are left" in said
     for command, options in (
         ("check", {"databases": ["default"]}),
         ("check", {"deploy": True}),
@@ -312,7 +312,7 @@ def test_a_budget_that_fits_is_told_before_a_deployment_and_at_no_other_time(no_
     limit_role(30)
     said = told("check", deploy=True, databases=["default"])
     assert "django_jobs.I001" not in said
-    assert "(django_jobs.W005) The workers may open 31 connections" in said
+    assert "(django_jobs.W005) The workers may open 32 connections" in said
 
 
 @on_postgresql

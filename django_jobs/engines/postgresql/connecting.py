@@ -116,8 +116,8 @@ def _limit_idle_transactions(connection: OwnConnection) -> None:
 def stand_alone(alias: str, patience: timedelta) -> None:
     """Give the calling thread a Django connection of its own for ``alias``.
 
-    It is outside of Django's pool, which handlers may empty; it notices a dead peer, it is READ COMMITTED, and its times
-    are in UTC: Python compares two times of one zone by the wall clock, which shows an hour twice in autumn.
+    It is outside of Django's pool, which handlers may empty; it notices a dead peer, it is READ COMMITTED, and its
+    times are in UTC: Python compares two times of one zone by the wall clock, which shows an hour twice in autumn.
     """
     wrapper: Any = connections[alias].copy()
     wrapper.settings_dict["TIME_ZONE"] = None
