@@ -60,7 +60,7 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meaning:
-    """``warning``: what to know about its days. ``fault``: why it would be refused; there may be a meaning all the same."""
+    """``warning``: what to know about its days. ``fault``: why it would be refused; it may have a meaning even so."""
 
     words: str = ""
     warning: str = ""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from django_jobs import RunningJob, clock, create_schedule, get_job
+from django_jobs import RunningJob, clock, create_schedule, get_job, ids
 from django_jobs.engines import open_session
 from django_jobs.engines.config import EngineConfig
 from django_jobs.models import ScheduleSlot
@@ -21,6 +21,7 @@ HOUR = timedelta(hours=1)
 @pytest.fixture
 def set_forward(monkeypatch):
     real = time.time, time.time_ns
+    monkeypatch.setattr(ids, "_last", ids._last)  # ids only grow: those of later tests would be of the future
 
     def set_forward(by):
         monkeypatch.setattr(time, "time", lambda: real[0]() + by.total_seconds())
