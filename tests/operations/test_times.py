@@ -10,7 +10,7 @@ from django.utils import timezone as django_timezone
 
 from django_jobs import clock, get_job
 from django_jobs.engines import stand_alone, statements
-from django_jobs.engines.protocol import EngineConfig
+from django_jobs.engines.config import EngineConfig
 from django_jobs.exceptions import InvalidOption
 from django_jobs.models import Job
 from tests.factories import DeadJobFactory
