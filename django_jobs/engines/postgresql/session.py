@@ -56,6 +56,7 @@ class PostgresqlSession(Sleeping):
         """The settling has committed before the first claim begins; if it fails, nothing is claimed."""
         settled = committed = None
         claimed: list[psycopg.Cursor[Any]] = []
+        rising = self._rising
         try:
             with connection.pipeline():
                 if outcomes:
@@ -69,6 +70,7 @@ class PostgresqlSession(Sleeping):
                     claimed = [self._send_claim(connection, claim) for claim in claims]
                     connection.execute(COMMIT)
         except psycopg.Error as error:
+            self._lying = self._lying or rising  # whether the locks were given back is not known
             if settled is None or committed is None or committed.statusmessage != COMMIT or connection.closed:
                 raise
             logger.warning("Claiming failed: %s", error)
