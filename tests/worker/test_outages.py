@@ -171,6 +171,28 @@ def test_a_claim_that_commits_only_after_the_outage_is_given_back_unharmed(noop,
     assert (info.status, info.attempts, info.errors) == ("succeeded", 1, ())
 
 
+def test_a_standby_that_stands_still_for_longer_than_a_call_may_take_costs_no_attempt(
+    noop, only_postgresql, configure, caplog
+):
+    """Commits wait for it. The worker gives its claims up, and the server commits them when the standby is back."""
+    configure(LEASE=12)
+    with PostgresServer(synchronous_commit="on") as server, other_server(server):
+        with running_worker() as worker, connections["default"].cursor() as cursor:
+            wait_for(lambda: worker.posture == "asleep")
+            cursor.execute("SET synchronous_commit = local")
+            cursor.execute("ALTER SYSTEM SET synchronous_standby_names = 'stands_still'")
+            cursor.execute("SELECT pg_reload_conf()")
+            jobs = noop.enqueue_many({} for _ in range(30))
+            wait_for(lambda: "has not answered for 5 s" in caplog.text, timeout=20)
+            wait_for(lambda: "available again" in caplog.text)
+            cursor.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            cursor.execute("SELECT pg_reload_conf()")
+            wait_for(lambda: all(get_job(one.id).status == "succeeded" for one in jobs), timeout=30)
+        assert {get_job(one.id).attempts for one in jobs} == {1}
+        assert not any(get_job(one.id).errors for one in jobs)
+        connections["default"].close()
+
+
 def test_an_outage_that_is_noticed_on_going_to_sleep_is_not_slept_through(noop, only_postgresql, configure, monkeypatch):
     configure(POLL_EVERY=600)
     with running_worker(maintenance=False) as worker:
