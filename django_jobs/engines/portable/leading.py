@@ -26,7 +26,8 @@ def lead(config: EngineConfig, lease: timedelta, now: datetime) -> Lead:
     if row is not None and row.expires_at > now:
         if row.holder != config.worker:
             return _follow(row, config, now)
-        if row.expires_at - now >= lease * RENEW_BELOW:
+        # Longer than a lease: the clock was set back.
+        if lease * RENEW_BELOW <= row.expires_at - now <= lease:
             return Lead()
     return _take(config, lease, now)
 

@@ -39,7 +39,8 @@ def _lead(connection: Connection, config: EngineConfig, lease: timedelta) -> Loo
     holder, build, left = rows[0] if rows else ("", "", timedelta(0))
     if holder != worker and left > timedelta(0):
         return Look(leads=False, free_in=left, same_build=build == config.build)
-    if holder == worker and left >= lease * RENEW_BELOW:
+    # Longer than a lease: the clock was set back.
+    if holder == worker and lease * RENEW_BELOW <= left <= lease:
         return None
     if connection.execute(query("lead"), terms).rowcount:
         return None

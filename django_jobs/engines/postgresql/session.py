@@ -158,10 +158,10 @@ class PostgresqlSession(Sleeping):
 
     def rescue(self, judge: Judge) -> Sequence[Outcome]:
         with self._available() as connection:
-            if clock.monotonic() - self._in_contact_since < self.config.rescue_grace.total_seconds():
+            if self._is_new_contact():
                 return []
             terms = {"limit": MAX_RESCUED, "grace": self.config.rescue_grace}
-            return self._judge_leases(connection, "expired", terms, judge, unless=self._was_silent)
+            return self._judge_leases(connection, "expired", terms, judge, unless=self._lost_contact)
 
     def free(self, worker: str, judge: Judge) -> Sequence[Outcome]:
         with self._available() as connection:
@@ -179,9 +179,10 @@ class PostgresqlSession(Sleeping):
         try:
             with transaction(connection):
                 rows = connection.execute(query(name), terms).fetchall()
+                if rows:
+                    self._note_time(rows[0][-1])
                 outcomes = [] if unless() else [judge(ExpiredLease(*row[:-1])) for row in rows]
                 if outcomes:
-                    self.clock.sample(rows[0][-1])
                     self._send_outcomes(connection, outcomes)
         except Exception as error:
             refuses = partial(is_refusal, connection)
@@ -192,6 +193,8 @@ class PostgresqlSession(Sleeping):
 
     def look(self, lease: timedelta) -> Look:
         with self._available() as connection, transaction(connection):
+            ((now,),) = connection.execute("SELECT statement_timestamp()").fetchall()
+            self._note_time(now)
             return leading.look(connection, self.config, lease, prepare=self._is_session)
 
     def resign(self) -> bool:
