@@ -193,7 +193,7 @@ def test_a_standby_that_stands_still_for_longer_than_a_call_may_take_costs_no_at
         connections["default"].close()
 
 
-def test_an_outage_that_is_noticed_on_going_to_sleep_is_not_slept_through(noop, only_postgresql, configure, monkeypatch):
+def test_an_outage_noticed_on_going_to_sleep_is_not_slept_through(noop, only_postgresql, configure, monkeypatch):
     configure(POLL_EVERY=600)
     with running_worker(maintenance=False) as worker:
         wait_for(lambda: worker.posture == "asleep")

@@ -15,7 +15,6 @@ from uuid import UUID
 
 import psycopg
 
-from django_jobs import clock
 from django_jobs.engines.protocol import MAX_RESCUED, MAX_STAGED, Judge
 from django_jobs.engines.sanitising import Written, settle_piecewise
 from django_jobs.engines.values import ClaimedJob, ClaimRequest, ExpiredLease, Look, Renewal, Staging, Tick
