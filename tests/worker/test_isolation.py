@@ -8,9 +8,13 @@ import subprocess
 import pytest
 
 from django_jobs import cancel, get_job
+from django_jobs.clock import DatabaseClock
+from django_jobs.engines.protocol import ClaimedJob
 from django_jobs.exceptions import ConfigurationError
+from django_jobs.ids import uuid7
 from django_jobs.models import Job
-from django_jobs.worker.isolation import RunProcess
+from django_jobs.worker.isolation import Isolation, RunProcess
+from django_jobs.worker.running import Run
 from tests.app.jobs import hang, hold_isolated, mark_atomic_isolated, trick, trick_delicate
 from tests.app.models import Mark
 from tests.processes import children_of, open_descriptors
@@ -125,6 +129,18 @@ def test_a_process_that_does_not_take_its_job_fails_the_run():
         enqueued = trick_delicate.enqueue(name="y" * 250_000)
         (error,) = wait_for(lambda: get_job(enqueued.id).errors, timeout=30, message="the run to fail")
         assert "stood still and did not take the job" in error["message"]
+
+
+def test_a_run_whose_lease_was_lost_while_its_process_started_is_not_begun():
+    class Ready:
+        runs, alive = 0, True
+
+    isolation = Isolation(DatabaseClock())
+    isolation._idle.append(Ready())
+    run = Run(ClaimedJob(uuid7(), 1, "trick", "{}", "default", 0, "", 1, 5, 0, "{}", False), trick.job_type)
+    run.lost = True
+    assert isolation.run(run) is None
+    assert [process.runs for process in isolation._idle] == [1]
 
 
 def refuse(*_, **__):
