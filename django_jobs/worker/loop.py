@@ -207,7 +207,7 @@ class Loop:
         group.add(runs)
         if not (self._stopping.asked or self._stopping.begun):
             self.dispatcher.fill(group)
-        if len(jobs) == claim.limit:
+        if len(jobs) == claim.limit or jobs[0].lost_runs:
             self._wake_another(jobs[-1].queue)
 
     def _one_suspect_at_most(self, jobs: Sequence[ClaimedJob]) -> list[ClaimedJob]:
@@ -217,7 +217,9 @@ class Loop:
         return [job for job in jobs if job not in surplus]
 
     def _wake_another(self, queue: str) -> None:
-        """This claim came back full, so there may be work for another process. It is not to be us that is woken."""
+        """There may be work for another process: the claim came back full, or with a suspect, of which a process takes
+        one at a time. It is not to be us that is woken.
+        """
         with suppress(EngineUnavailable):
             self.sleeper.get_up()
             if clock.monotonic() >= self._next_wake.get(queue, 0.0):

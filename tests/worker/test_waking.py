@@ -184,6 +184,20 @@ def test_a_retried_job_starts_again_although_everybody_sleeps_and_nobody_looks(j
         wait_for(lambda: get_job(enqueued.id).status == "succeeded")
 
 
+def test_jobs_that_were_lost_before_are_shared_by_workers_that_sleep(job, configure):
+    configure(STAGE_EVERY=0.05)
+    together = threading.Barrier(3)
+
+    @job("lost")
+    def lost():
+        together.wait(20)
+
+    with running_worker() as one, running_worker() as two, running_worker() as three:
+        wait_until_asleep(one, two, three)
+        JobFactory.create_many(3, type="lost", lost_runs=1, due=True)
+        wait_for(lambda: JobHistory.objects.filter(status="succeeded").count() == 3)
+
+
 class Producer(threading.Thread):
     """Bursts, pauses, slow transactions and rollbacks. Remembers what it committed."""
 
