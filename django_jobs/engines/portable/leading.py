@@ -23,7 +23,7 @@ class Lead(NamedTuple):
 def lead(config: EngineConfig, lease: timedelta, now: datetime) -> Lead:
     """Take or renew the leadership."""
     row = Leadership.objects.using(config.alias).filter(name=MAINTENANCE).first()
-    if row is not None and _counts(row, now):
+    if row is not None and _counts(row, lease, now):
         if row.holder != config.worker:
             return _follow(row, config, now)
         if lease * RENEW_BELOW <= row.expires_at - now <= lease:
@@ -31,8 +31,8 @@ def lead(config: EngineConfig, lease: timedelta, now: datetime) -> Lead:
     return _take(config, lease, now)
 
 
-def _counts(row: Leadership, now: datetime) -> bool:
-    return now < row.expires_at <= now + LONGEST_TERM
+def _counts(row: Leadership, lease: timedelta, now: datetime) -> bool:
+    return now < row.expires_at <= now + max(lease, LONGEST_TERM)
 
 
 def _take(config: EngineConfig, lease: timedelta, now: datetime) -> Lead:
@@ -41,7 +41,7 @@ def _take(config: EngineConfig, lease: timedelta, now: datetime) -> Lead:
         if row is None:
             row = Leadership(name=MAINTENANCE, holder="", token=0, expires_at=now)
         if row.holder != config.worker:
-            if _counts(row, now):
+            if _counts(row, lease, now):
                 return _follow(row, config, now)
             row.holder, row.token = config.worker, row.token + 1
         row.build, row.expires_at = config.build, now + lease

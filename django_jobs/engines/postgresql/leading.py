@@ -33,17 +33,17 @@ def look(connection: Connection, config: EngineConfig, lease: timedelta, *, prep
 
 def _lead(connection: Connection, config: EngineConfig, lease: timedelta) -> Look | None:
     """Take or renew the leadership. None: it is ours; else the look of a follower."""
-    worker = config.worker
+    worker, longest = config.worker, max(lease, LONGEST_TERM)
     terms: Mapping[str, Any] = {
         "name": MAINTENANCE,
         "worker": worker,
         "build": config.build,
         "lease": lease,
-        "longest": LONGEST_TERM,
+        "longest": longest,
     }
     rows: list[tuple[str, str, timedelta]] = connection.execute(query("read_leader"), terms).fetchall()
     holder, build, left = rows[0] if rows else ("", "", timedelta(0))
-    if holder != worker and timedelta(0) < left <= LONGEST_TERM:
+    if holder != worker and timedelta(0) < left <= longest:
         return Look(leads=False, free_in=left, same_build=build == config.build)
     if holder == worker and lease * RENEW_BELOW <= left <= lease:
         return None
