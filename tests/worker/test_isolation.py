@@ -9,7 +9,7 @@ import pytest
 
 from django_jobs import RunningJob, cancel, get_job
 from django_jobs.clock import DatabaseClock
-from django_jobs.engines.protocol import ClaimedJob
+from django_jobs.engines.values import ClaimedJob
 from django_jobs.exceptions import ConfigurationError
 from django_jobs.ids import uuid7
 from django_jobs.models import Job
