@@ -41,11 +41,16 @@ class DatabaseClock:
     def __init__(self) -> None:
         self._sample: tuple[datetime, float] | None = None
 
-    def sample(self, instant: datetime) -> None:
-        """Take ``instant``, just read from the database. ValueError if it is naive."""
+    def sample(self, instant: datetime) -> timedelta:
+        """Take ``instant``, just read from the database. Returns how far it is ahead of what the last sample let
+        expect: zero for the first one. ValueError if it is naive.
+        """
         if instant.tzinfo is None:
             raise ValueError("A database instant must be aware; the connection has to return timestamptz.")
-        self._sample = instant.astimezone(UTC), monotonic()
+        before, self._sample = self._sample, (instant.astimezone(UTC), monotonic())
+        if before is None:
+            return timedelta(0)
+        return instant - before[0] - timedelta(seconds=self._sample[1] - before[1])
 
     def now(self) -> datetime:
         """The database's instant, aware, in UTC."""

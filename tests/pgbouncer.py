@@ -24,13 +24,15 @@ pool_mode = transaction
 default_pool_size = 20
 logfile = {folder}/log
 ignore_startup_parameters =
+{more}
 """
 
 
 class PgBouncer:
-    """``server``: the connection parameters of the PostgreSQL behind it."""
+    """``server``: the connection parameters of the PostgreSQL behind it. ``settings``: of its own, more of them."""
 
-    def __init__(self, server):
+    def __init__(self, server, **settings):
+        self.settings = settings
         self.program = shutil.which("pgbouncer")
         if self.program is None:
             pytest.skip("pgbouncer is not installed (apt-get install pgbouncer)")
@@ -45,6 +47,7 @@ class PgBouncer:
             user=self.server["user"],
             password=f"password={password}" if password else "",
             folder=self.folder,
+            more="\n".join(f"{name} = {value}" for name, value in self.settings.items()),
         )
         (self.folder / "pgbouncer.ini").write_text(text)
         identity = {}

@@ -48,6 +48,14 @@ def test_a_later_sample_replaces_the_first(monkeypatch):
     assert database.now().day == 1
 
 
+def test_a_sample_tells_how_far_the_database_has_been_set_ahead(monkeypatch):
+    database = DatabaseClock()
+    monkeypatch.setattr(clock, "monotonic", lambda: 100.0)
+    assert database.sample(datetime(2030, 1, 1, tzinfo=UTC)) == timedelta(0)
+    monkeypatch.setattr(clock, "monotonic", lambda: 160.0)
+    assert database.sample(datetime(2030, 1, 1, 0, 5, tzinfo=UTC)) == timedelta(minutes=4)
+
+
 def test_a_naive_sample_is_refused():
     with pytest.raises(ValueError, match="aware"):
         DatabaseClock().sample(datetime(2030, 1, 1, tzinfo=None))  # noqa: DTZ001

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 SHORTEST_PATIENCE = timedelta(seconds=5)
+SHORTEST_SILENCE = timedelta(seconds=3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,11 @@ class EngineConfig:
     def rescue_grace(self) -> timedelta:
         """Unbroken contact needed before a lapsed lease counts against its holder."""
         return self.lease / 3
+
+    @property
+    def longest_silence(self) -> timedelta:
+        """After a longer one, or when the clock was set ahead by more, contact begins anew."""
+        return max(self.rescue_grace, SHORTEST_SILENCE)
 
     @property
     def patience(self) -> timedelta:

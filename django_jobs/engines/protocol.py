@@ -41,9 +41,11 @@ from .values import (
 MAX_STAGED = 1000
 MAX_RESCUED = 500
 
-# The leadership's name, and the share of its lease below which it is renewed.
+# The leadership's name, the share of its lease below which it is renewed, and its longest lease: what seems to last
+# longer was taken before the clock was set back.
 MAINTENANCE = "maintenance"
 RENEW_BELOW = 0.75
+LONGEST_TERM = timedelta(seconds=12)
 
 
 class EngineUnavailable(DjangoJobsError):

@@ -13,7 +13,7 @@ from datetime import timedelta
 from random import uniform
 
 from django_jobs import clock
-from django_jobs.engines.protocol import EngineUnavailable, Session
+from django_jobs.engines.protocol import LONGEST_TERM, EngineUnavailable, Session
 from django_jobs.engines.values import Look
 from django_jobs.logs import get_logger
 
@@ -22,7 +22,7 @@ from .stager import SHORTEST
 
 logger = get_logger("django_jobs.maintenance")
 
-SHORTEST_LEASE, LONGEST_LEASE = timedelta(seconds=1), timedelta(seconds=12)
+SHORTEST_LEASE = timedelta(seconds=1)
 LONGEST_JITTER = 0.5
 
 Hasten = Callable[[str, float], None]
@@ -38,7 +38,7 @@ class Lookout(Service):
     def __init__(self, every: timedelta, job_lease: timedelta, queues: Iterable[str], hasten: Hasten) -> None:
         self._every = every
         # Well below the jobs' lease: when a dead leader's jobs lapse, the new one has had contact for long enough.
-        self._lease = min(max(job_lease / 5, SHORTEST_LEASE), LONGEST_LEASE)
+        self._lease = min(max(job_lease / 5, SHORTEST_LEASE), LONGEST_TERM)
         self._queues = tuple(queues)
         self._hasten = hasten
         self._leads_until = 0.0

@@ -4,6 +4,9 @@ Nothing here makes a writer wait. DETACH CONCURRENTLY waits for whoever has used
 others would queue up behind, and gives up after two seconds; the detaching is then pending, and finished another time.
 Changing a leaf's storage parameters blocks neither reads nor writes.
 
+Behind a transaction pooler such a limit cannot be set: it would stay with a connection that others use next. There the
+detaching is done in a transaction, with a lock on the parent that is given up on after a fifth of a second.
+
 A table is dropped only if it is a partition, or bears the mark that was put on it before it was detached: what an
 operator detached to keep it is kept.
 """
@@ -51,15 +54,28 @@ def drop_oldest(cursor: Any, before: date) -> str:
     ``cursor``: Django's, in autocommit mode, since no transaction can detach concurrently.
     """
     for leaf in _before(cursor, before):
-        table, parent = f'"{leaf.schema}"."{leaf.name}"', f'"{leaf.schema}"."{TABLE}"'
-        with _impatient(cursor):
-            if leaf.attached:
+        table = f'"{leaf.schema}"."{leaf.name}"'
+        if leaf.attached:
+            with _impatient(cursor):
                 cursor.execute(f"COMMENT ON TABLE {table} IS '{MARK}'")
-                how = "FINALIZE" if leaf.pending else "CONCURRENTLY"
-                cursor.execute(f"ALTER TABLE {parent} DETACH PARTITION {table} {how}")
+            _detach(cursor, f'ALTER TABLE "{leaf.schema}"."{TABLE}" DETACH PARTITION {table}', pending=leaf.pending)
+        with _impatient(cursor):
             cursor.execute(f"DROP TABLE {table}")
         return leaf.name
     return ""
+
+
+def _detach(cursor: Any, statement: str, *, pending: bool) -> None:
+    cursor.execute("SELECT pg_backend_pid()")
+    if cursor.fetchone()[0] != cursor.connection.info.backend_pid:
+        with _impatient(cursor, "200ms"):
+            cursor.execute(f"{statement} FINALIZE" if pending else statement)
+        return
+    cursor.execute("SET lock_timeout = '2s'")
+    try:
+        cursor.execute(f"{statement} {'FINALIZE' if pending else 'CONCURRENTLY'}")
+    finally:
+        cursor.execute("RESET lock_timeout")
 
 
 def freeze_closed(cursor: Any, before: date) -> int:
@@ -81,10 +97,8 @@ def _before(cursor: Any, day: date) -> list[_Leaf]:
 
 
 @contextmanager
-def _impatient(cursor: Any) -> Iterator[None]:
-    """Wait for no lock longer than two seconds."""
-    cursor.execute("SET lock_timeout = '2s'")
-    try:
+def _impatient(cursor: Any, limit: str = "2s") -> Iterator[None]:
+    """A transaction that waits for no lock longer than this."""
+    with cursor.connection.transaction():
+        cursor.execute(f"SET LOCAL lock_timeout = '{limit}'")
         yield
-    finally:
-        cursor.execute("RESET lock_timeout")

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from django.db import transaction
+from django.db import connections, transaction
 from django.db.models.functions import Now
 
 from django_jobs.conf import get_settings
+from django_jobs.engines import statements
 from django_jobs.exceptions import DjangoJobsError, InvalidSchedule
 from django_jobs.logs import get_logger
 from django_jobs.models import Schedule, SetBy
@@ -67,6 +68,7 @@ def sync_schedules(*, decide: bool = False, forget: bool = True, dry_run: bool =
     alias = get_settings().database
     specs = sorted(declared_schedules, key=lambda spec: spec.name)  # in one order everywhere, against deadlocks
     with transaction.atomic(using=alias):
+        statements(alias).wait_briefly(connections[alias])  # whoever has a row locked holds up no other service
         known = Schedule.objects.using(alias).filter(pk__in=[spec.name for spec in specs]).annotate(now=Now())
         rows = {row.pk: row for row in known}
         results = [_sync(spec, rows.get(spec.name), decide=decide) for spec in specs]

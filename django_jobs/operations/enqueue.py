@@ -135,7 +135,10 @@ def _enqueue_with_keys(
         wake_after_commit(connection, shared.queue)
     jobs = {row.id: EnqueuedJob(row.id, status) for row, status in zip(sent, placed.statuses, strict=True) if status}
     jobs |= known_duplicates(connection, shared.queue, [row for row in rows if row.id not in jobs])
-    return [jobs.get(row.id) or enqueue_against_key(connection, engine, _alone(shared, row)) for row in rows]
+    for row in sorted(rows, key=lambda row: row.key):
+        if row.id not in jobs:
+            jobs[row.id] = enqueue_against_key(connection, engine, _alone(shared, row))
+    return [jobs[row.id] for row in rows]
 
 
 def _check_bulk(options: Options, spread: timedelta) -> None:

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from django_jobs.logs import get_logger
+
+from .endings import HAND_BACK_DELAY, handed_back
 from .executor import Ended, Executor
 from .running import Run
 from .slots import Slots
 from .tasks import Tasks
 from .threads import Threads
+
+logger = get_logger("django_jobs.worker")
 
 
 class Dispatcher:
@@ -25,8 +30,8 @@ class Dispatcher:
 
     def fill(self, slots: Slots) -> None:
         """Start waiting jobs while there are free slots."""
-        while (run := slots.take()) is not None:
-            self._start(slots, run)
+        while (run := slots.take()) is not None and self._start(slots, run):
+            pass
 
     def give_up(self, slots: Slots, run: Run, outcome: Ended) -> bool:
         """End a run that did not end by itself; its slot is free again. False if it just ended."""
@@ -42,8 +47,16 @@ class Dispatcher:
         self.threads.close(timeout)
         self.tasks.close(timeout)
 
-    def _start(self, slots: Slots, run: Run) -> None:
-        (self.tasks if run.is_async else self.threads).start(slots, run)
+    def _start(self, slots: Slots, run: Run) -> bool:
+        """False if the system has no thread left for it: the job goes back, and what runs goes on."""
+        try:
+            (self.tasks if run.is_async else self.threads).start(slots, run)
+        except (RuntimeError, OSError) as error:
+            logger.error("Job %s (%s) cannot be started here and is handed back: %s", run.job.id, run.job.type, error)
+            slots.give_back(run)
+            self.post(run, handed_back(run.job, HAND_BACK_DELAY))
+            return False
+        return True
 
     def _next(self, slots: Slots, run: Run, outcome: Ended) -> Run | None:
         """Called where ``run`` ended: a run of the same kind to go on with, or None."""

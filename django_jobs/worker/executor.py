@@ -19,7 +19,6 @@ from uuid import UUID
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from django.db import Error, connections, transaction
 
-from django_jobs import clock
 from django_jobs.conf import get_settings
 from django_jobs.context import adopt_context
 from django_jobs.engines import statements
@@ -141,10 +140,10 @@ class Executor:
     def _add_partition(self, run: Run) -> None:
         """Nothing of the run has been written, so it costs no attempt."""
         alias = get_settings().database
-        today = clock.now().date()
-        days = [today + timedelta(days=n) for n in (-1, 0, 1)]
+        engine, connection = statements(alias), connections[alias]
         try:
-            added = statements(alias).add_partitions(connections[alias], days)
+            today = engine.server_time(connection).date()
+            added = engine.add_partitions(connection, [today + timedelta(days=n) for n in (-1, 0, 1)])
             logger.warning("Job %s found no history partition for today; %d were made.", run.job.id, added)
         except Error as error:
             logger.critical("Job %s waits for a history partition that could not be made: %s", run.job.id, error)

@@ -53,6 +53,7 @@ class IsolatedRuns:
         self._channel = channel
         self._orders: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._run: Run | None = None
+        self._told: Message = {}
         self._clock = clock.DatabaseClock()
         self._sending = threading.Lock()
         self._executor = Executor(self._clock.milliseconds, lambda: threading.Event().wait(ASK_SECONDS))
@@ -72,6 +73,7 @@ class IsolatedRuns:
         run = Run(job, registry.find(job.type))
         run.start()
         self._run = run
+        self._pass_on()
         ended = self._executor.run(run, rested=True)
         self._tell_news(run)
         self._run = None
@@ -87,9 +89,16 @@ class IsolatedRuns:
     def _take(self, message: Message) -> None:
         if "job" in message or message.get("end"):
             self._orders.put({} if message.get("end") else message)
-        elif (run := self._run) is not None and message.get("token") == run.job.token:
-            run.cancelled = run.cancelled or bool(message.get("cancelled"))
-            run.lost = run.lost or bool(message.get("lost"))
+        else:
+            self._told = message
+            self._pass_on()
+
+    def _pass_on(self) -> None:
+        """What the worker told last, to the run that it is about. It may come before the run has begun."""
+        run, told = self._run, self._told
+        if run is not None and told.get("token") == run.job.token:
+            run.cancelled = run.cancelled or bool(told.get("cancelled"))
+            run.lost = run.lost or bool(told.get("lost"))
 
     def _report(self) -> None:
         """Pass on what the handler reports, from time to time."""

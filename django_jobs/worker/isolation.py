@@ -120,6 +120,9 @@ class Isolation:
             return failed(run, error)
         if process is None:
             return self._stopped(run)
+        if run.lost:
+            self._keep(process)
+            return None
         try:
             return self._run_in(process, run)
         except BaseException as error:  # noqa: BLE001 - the same for whatever the process may answer

@@ -140,7 +140,7 @@ class Loop:
         if self._backoff.left and not self._stopping.handed_back:
             self._wait = self._backoff.left
             return
-        if self._backoff.active and not self._is_back():
+        if (self._backoff.active or self._backoff.looks_again()) and not self._is_back():
             return
         outcomes = self._gather()
         claims = self._claims()
@@ -207,7 +207,7 @@ class Loop:
         group.add(runs)
         if not (self._stopping.asked or self._stopping.begun):
             self.dispatcher.fill(group)
-        if len(jobs) == claim.limit:
+        if len(jobs) == claim.limit or jobs[0].lost_runs:
             self._wake_another(jobs[-1].queue)
 
     def _one_suspect_at_most(self, jobs: Sequence[ClaimedJob]) -> list[ClaimedJob]:
@@ -217,10 +217,13 @@ class Loop:
         return [job for job in jobs if job not in surplus]
 
     def _wake_another(self, queue: str) -> None:
-        """This claim came back full, so there may be work for another process."""
-        if clock.monotonic() >= self._next_wake.get(queue, 0.0):
-            self._next_wake[queue] = clock.monotonic() + WAKE_NEXT_SECONDS
-            with suppress(EngineUnavailable):
+        """There may be work for another process: the claim came back full, or with a suspect, of which a process takes
+        one at a time. It is not to be us that is woken.
+        """
+        with suppress(EngineUnavailable):
+            self.sleeper.get_up()
+            if clock.monotonic() >= self._next_wake.get(queue, 0.0):
+                self._next_wake[queue] = clock.monotonic() + WAKE_NEXT_SECONDS
                 self.session.wake(queue)
 
     # Waiting
@@ -255,11 +258,12 @@ class Loop:
             wait = min(wait, SHORT_POLL)
         if len(self.held) or self.overruns.watching:
             wait = min(wait, LOOK_SECONDS)
+        wait = min(wait, self._backoff.next_look)
         self.pulse.beat(wait)
         if self._backoff.active:
             self.poke.wait(None, wait)
         elif not self._notified():
-            self._wait_for_event(wait)
+            self._wait_for_event(min(wait, self._wait))
 
     def _wait_for_event(self, seconds: float) -> None:
         """Until somebody pokes, a notification comes, or time is over. A silent database is peeked at now and then."""
@@ -299,7 +303,7 @@ class Loop:
         self.sleeper.forget()
 
     def _is_back(self) -> bool:
-        """Does the database answer again? The question is what we hold: a claim may have gone through although its
+        """Does the database answer (again)? The question is what we hold: a claim may have gone through although its
         answer never came, and such jobs are given back, unstarted.
         """
         try:
@@ -380,7 +384,7 @@ class Loop:
 
     def _finished(self) -> bool:
         if self._inbox or self._unsettled:
-            return self._stopping.handed_back and (self._backoff.exhausted or self._stopping.out_of_time)
+            return self._stopping.out_of_time
         if self._stopping.begun:
             return not len(self.held)
         return self.drain is not None and not len(self.held) and not self._outstanding(self.drain)

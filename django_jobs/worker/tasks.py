@@ -34,18 +34,22 @@ class Tasks:
         self._lock = threading.Lock()
 
     def start(self, slots: Slots, run: Run) -> None:
+        """Raises RuntimeError or OSError where the system gives no thread or descriptor for the event loop."""
         self._running_loop().call_soon_threadsafe(self._spawn, slots, run)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         """Asked by the loop and by every thread whose run is followed by an async one."""
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                self._loop.set_default_executor(RunPools())
-                self._thread = threading.Thread(
-                    target=self._serve, args=(self._loop,), name="django_jobs event loop", daemon=True
-                )
-                self._thread.start()
+                loop = asyncio.new_event_loop()
+                loop.set_default_executor(RunPools())
+                thread = threading.Thread(target=self._serve, args=(loop,), name="django_jobs event loop", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:
+                    loop.close()
+                    raise
+                self._loop, self._thread = loop, thread
             return self._loop
 
     def _serve(self, loop: asyncio.AbstractEventLoop) -> None:

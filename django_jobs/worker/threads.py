@@ -28,12 +28,14 @@ class Threads:
         self._threads: list[threading.Thread] = []
 
     def start(self, slots: Slots, run: Run) -> None:
-        """Run it in an idle thread, or in a new one. How many there are is the slots' business."""
-        self._work.put((slots, run))
+        """Run it in an idle thread, or in a new one. How many there are is the slots' business. Raises RuntimeError
+        where the system gives no more.
+        """
         if not self._idle.acquire(blocking=False):
             thread = threading.Thread(target=self._serve, name=f"django_jobs run {len(self._threads) + 1}", daemon=True)
-            self._threads.append(thread)
             thread.start()
+            self._threads.append(thread)
+        self._work.put((slots, run))
 
     def close(self, timeout: float) -> None:
         """Let idle threads end. Those that never return are left behind."""

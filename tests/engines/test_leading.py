@@ -91,6 +91,15 @@ def test_a_leader_renews_before_its_lease_ends_and_keeps_its_token(open_session)
     assert leader().token == before.token
 
 
+@pytest.mark.parametrize("holder", ["a", "b"])
+def test_when_the_clock_was_set_back_the_old_term_does_not_count(open_session, holder):
+    """Whether its holder lives or not; else nobody would lead for as long as the clock was ahead."""
+    open_session("a").look(LEASE)
+    let_the_leadership_lapse(-timedelta(hours=1))
+    assert open_session(holder).look(LEASE).leads
+    assert open_session("c").look(LEASE).free_in <= LEASE
+
+
 def test_a_leader_that_resigns_can_be_followed_at_once(open_session):
     first, second = open_session("a"), open_session("b")
     first.look(LEASE)

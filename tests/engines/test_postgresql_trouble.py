@@ -75,6 +75,22 @@ def test_a_claim_that_fails_alone_is_trouble_that_passes(session):
     assert len(claim(session)) == 1
 
 
+def locks_of_sleepers():
+    with another_connection() as connection:
+        return connection.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'").fetchone()[0]
+
+
+def test_who_gets_up_with_a_claim_that_was_never_sent_is_no_sleeper_afterwards(session):
+    JobFactory.create_batch(2)
+    run = claim_one(session)
+    assert session.can_listen()
+    assert session.lie_down(["default"])
+    session.get_up_with_claim()
+    session.tick([finished(run, result="NUL \0 character")], [REQUEST])
+    session.get_up()
+    assert locks_of_sleepers() == 0
+
+
 # Connections
 
 
@@ -212,6 +228,16 @@ def test_a_missing_partition_is_made_and_the_tick_repeated(session, caplog):
         session.tick(outcomes, [REQUEST])
     assert "no partition for today" in caplog.text
     assert len(settle(session, *outcomes).written) == 3
+
+
+@pytest.mark.usefixtures("no_partitions")
+def test_the_partition_is_made_for_the_day_of_the_databases_clock(session, monkeypatch):
+    monkeypatch.setattr(clock, "now", lambda: datetime.now(UTC) - timedelta(days=40))
+    JobFactory()
+    outcome = finished(claim_one(session))
+    with pytest.raises(EngineUnavailable, match="partition"):
+        settle(session, outcome)
+    assert len(settle(session, outcome).written) == 1
 
 
 @pytest.mark.usefixtures("no_partitions")

@@ -205,6 +205,25 @@ def test_contact_begins_anew_with_each_connection(open_session, monkeypatch):
     assert len(rescuer.rescue(retry_lost)) == 1
 
 
+def test_a_clock_of_the_database_that_is_set_ahead_is_no_contact(open_session, monkeypatch):
+    """Leases lapse then whose holders had no time to renew them. So it is when a machine was asleep."""
+    rescuer = open_session("rescuer", lease=timedelta(seconds=9))
+    real, start, ahead = clock.DatabaseClock.sample, clock.monotonic(), [timedelta(0)]
+    monkeypatch.setattr(clock.DatabaseClock, "sample", lambda self, instant: real(self, instant + ahead[-1]))
+
+    def at(seconds):
+        monkeypatch.setattr(clock, "monotonic", lambda: start + seconds)
+        rescuer.look(timedelta(seconds=6))
+        return len(rescuer.rescue(retry_lost))
+
+    JobFactory(processing=True)
+    assert [at(0), at(2.9)] == [0, 0]
+    ahead.append(HOUR)
+    JobFactory(lapsed=True)
+    assert [at(3.1), at(6)] == [0, 0]
+    assert at(6.2) == 1
+
+
 # Against runs that end at the same time
 
 

@@ -206,7 +206,7 @@ def test_a_wait_longer_than_the_grace_ends_the_contact(open_session, monkeypatch
     rescuer = open_session("rescuer", lease=timedelta(seconds=3))
     monkeypatch.setattr(clock, "monotonic", lambda: start)
     assert list(rescuer.rescue(lambda lease: None)) == []
-    times += [start + 0.5, start + 2, start + 2, start + 2]
+    times += [start + 0.5, start + 0.5, start + 2, start + 2, start + 2]
     monkeypatch.setattr(clock, "monotonic", lambda: times.pop(0))
     assert list(rescuer.rescue(retry_lost)) == []
     monkeypatch.setattr(clock, "monotonic", lambda: start + 2.9)

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from django_jobs.engines.protocol import EngineUnavailable
+from django_jobs.engines.protocol import LONGEST_TERM, EngineUnavailable
 from django_jobs.engines.values import Look
-from django_jobs.maintenance.lookout import LONGEST_LEASE, Lookout
+from django_jobs.maintenance.lookout import Lookout
 from django_jobs.maintenance.service import Maintenance
 from django_jobs.maintenance.stager import SHORTEST
 from django_jobs.models import Leadership
@@ -100,7 +100,7 @@ def test_one_sleeper_of_each_queue_with_waiting_jobs_is_woken(lookout):
 
 def test_a_follower_asks_again_when_the_leaders_lease_ends(lookout):
     lookout.run_once(LookingSession(Look(leads=False, free_in=7 * SECOND)))
-    assert 7 * SECOND <= lookout.pause <= 7 * SECOND + LONGEST_LEASE / 2
+    assert 7 * SECOND <= lookout.pause <= 7 * SECOND + LONGEST_TERM / 2
     assert not lookout.leads()
 
 
@@ -128,7 +128,7 @@ def test_the_leaderships_lease_leaves_time_for_contact_before_the_jobs_of_a_dead
         lookout = Lookout(SECOND, lease * SECOND, (), lambda name, seconds: None)
         grace = lease * SECOND / 3
         assert lookout._lease * 1.5 + grace < lease * SECOND * 2 / 3
-        assert lookout._lease <= LONGEST_LEASE
+        assert lookout._lease <= LONGEST_TERM
 
 
 def test_a_leader_that_ends_resigns_and_wakes_the_others(lookout):

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError
 from django.db.models.functions import Now
 
 from django_jobs import disable_schedule, enable_schedule
@@ -11,7 +12,9 @@ from django_jobs.models import Job, Schedule
 from django_jobs.operations import declared_schedules as module
 from django_jobs.operations.declared_schedules import DeclaredSchedules, sync_schedules
 from django_jobs.operations.schedule_spec import make_spec
+from tests.engines.support import another_connection
 from tests.operations.schedules import MINUTE, fire, get, make, set_next
+from tests.operations.support import committing, on_postgresql, start
 
 pytestmark = pytest.mark.django_db
 
@@ -233,6 +236,18 @@ def test_the_command_of_the_new_build_is_not_undone_by_old_processes_on_their_wa
 def test_one_that_is_wrong_is_reported_and_the_others_are_synced(build, wrong):
     code = build(words("wrong", **wrong), words("fine"))
     assert code.sync() == {"wrong": "wrong", "fine": "created"}
+
+
+@committing
+@on_postgresql
+def test_a_row_that_somebody_has_locked_is_left_for_another_time(build):
+    code = build(words("digest"))
+    code.sync()
+    fall_silent("digest")
+    with another_connection() as somebody:
+        somebody.execute("SELECT 1 FROM django_jobs_schedule FOR UPDATE")
+        with pytest.raises(OperationalError, match="lock timeout"):
+            start(code.sync).result(timeout=20)
 
 
 def test_a_name_is_declared_once(build):

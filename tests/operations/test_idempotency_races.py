@@ -5,11 +5,13 @@ import threading
 import pytest
 from django.db import connection, transaction
 
+from django_jobs import retry_dead
+from django_jobs.engines.postgresql.statements import PostgresqlStatements
 from django_jobs.exceptions import IdempotencyConflict
 from django_jobs.models import Job
 from tests.engines.support import in_threads
 from tests.operations.handlers import note
-from tests.operations.support import committing, expire_key, finish, on_postgresql, start, texts
+from tests.operations.support import bury, committing, expire_key, finish, on_postgresql, on_sqlite, start, texts
 from tests.waiting import wait_for
 
 pytestmark = committing
@@ -99,3 +101,48 @@ def test_two_bulks_with_the_same_keys_in_opposite_order_do_not_deadlock(size):
     assert Job.objects.count() == size
     assert [job.id for job in results[1]] == [job.id for job in results[0]][::-1]
     assert sum(not job.duplicate for placed in results.values() for job in placed) == size
+
+
+@on_postgresql
+def test_two_bulks_that_replace_the_same_expired_keys_in_opposite_order_do_not_deadlock(monkeypatch):
+    keys = ["ka", "kb"]
+    note.enqueue_many([{"text": key} for key in keys], idempotency_keys=keys)
+    for key in keys:
+        finish()
+        expire_key(key)
+    both, real = threading.Barrier(2), PostgresqlStatements.free_key
+    met = threading.local()
+
+    def free_key(self, *arguments):
+        if not hasattr(met, "other"):
+            met.other = both.wait(20)
+        return real(self, *arguments)
+
+    monkeypatch.setattr(PostgresqlStatements, "free_key", free_key)
+
+    def enqueue(number):
+        mine = keys if number else keys[::-1]
+        note.enqueue_many([{"text": key} for key in mine], idempotency_keys=mine)
+
+    in_threads(enqueue, 2)
+    assert sorted(texts()) == keys
+
+
+@on_sqlite
+def test_a_dead_job_that_is_retried_while_somebody_asks_for_its_expired_key_keeps_it():
+    first = keyed.enqueue(text="a")
+    bury()
+    expire_key("k")
+
+    def retry_after_the_look(execute, sql, params, many, context):
+        answer = execute(sql, params, many, context)
+        if sql.startswith("SELECT") and "django_jobs_job" in sql and not retried:
+            retried.append(True)
+            retry_dead([first.id])
+        return answer
+
+    retried = []
+    with connection.execute_wrapper(retry_after_the_look):
+        again = keyed.enqueue(text="a")
+    assert retried
+    assert (again.id, again.duplicate) == (first.id, True)

@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command, get_commands, loa
 from django.db import connection
 
 from django_jobs import get_job
+from django_jobs.management.commands import runjobworker
 from django_jobs.models import Worker
 from tests.app.jobs import mark
 from tests.app.models import Mark
@@ -136,6 +137,14 @@ def test_missing_migrations_are_named_with_the_command_to_run(monkeypatch, tmp_p
     assert ended.returncode == 1
     assert "not applied" in ended.stderr
     assert "manage.py migrate" in ended.stderr
+
+
+def test_a_supervisor_passes_on_what_it_was_given_a_time_out_of_zero_too(monkeypatch):
+    """Its own patience is reckoned from it: children that took it for the default would be killed in mid-run."""
+    passed_on = []
+    monkeypatch.setattr(runjobworker.Supervisor, "run", lambda self: passed_on.extend(self.options.child_options))
+    call_command("runjobworker", "--processes", "2", "--shutdown-timeout", "0", "--no-scheduler", verbosity=0)
+    assert {"--shutdown-timeout=0.0", "--no-scheduler", "--verbosity=0"} <= set(passed_on)
 
 
 def test_a_drain_runs_what_is_there_and_ends_with_0():

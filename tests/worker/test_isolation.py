@@ -7,10 +7,16 @@ import subprocess
 
 import pytest
 
-from django_jobs import cancel, get_job
+from django_jobs import RunningJob, cancel, get_job
+from django_jobs.clock import DatabaseClock
+from django_jobs.engines.values import ClaimedJob
 from django_jobs.exceptions import ConfigurationError
+from django_jobs.ids import uuid7
 from django_jobs.models import Job
-from django_jobs.worker.isolation import RunProcess
+from django_jobs.worker.handover import encode_job
+from django_jobs.worker.isolated import IsolatedRuns
+from django_jobs.worker.isolation import Isolation, RunProcess
+from django_jobs.worker.running import Run
 from tests.app.jobs import hang, hold_isolated, mark_atomic_isolated, trick, trick_delicate
 from tests.app.models import Mark
 from tests.processes import children_of, open_descriptors
@@ -127,6 +133,18 @@ def test_a_process_that_does_not_take_its_job_fails_the_run():
         assert "stood still and did not take the job" in error["message"]
 
 
+def test_a_run_whose_lease_was_lost_while_its_process_started_is_not_begun():
+    class Ready:
+        runs, alive = 0, True
+
+    isolation = Isolation(DatabaseClock())
+    isolation._idle.append(Ready())
+    run = Run(ClaimedJob(uuid7(), 1, "trick", "{}", "default", 0, "", 1, 5, 0, "{}", False), trick.job_type)
+    run.lost = True
+    assert isolation.run(run) is None
+    assert [process.runs for process in isolation._idle] == [1]
+
+
 def refuse(*_, **__):
     raise BlockingIOError(errno.EAGAIN, "no process left")
 
@@ -160,6 +178,18 @@ def test_the_process_learns_of_a_cancellation(configure, gate):
         wait_for(Mark.objects.exists, timeout=30)
         cancel(enqueued.id)
         wait_for(lambda: Mark.objects.filter(label="a cancelled=True lost=False").exists())
+
+
+def test_the_process_learns_of_a_cancellation_that_comes_before_the_run_has_begun(job):
+    @job("early")
+    def early(run: RunningJob):
+        return run.is_cancelled()
+
+    claimed = ClaimedJob(uuid7(), 7, "early", "{}", "default", 0, "", 1, 5, 0, "{}", False)
+    runs = IsolatedRuns(None)
+    runs._take({"token": 7, "cancelled": True, "lost": False})
+    ended = runs._run_one({"job": encode_job(claimed), "databases": {}, "clock_ahead": 0.0})
+    assert ended["result"] is True
 
 
 def test_the_process_learns_that_the_lease_is_lost(configure, gate):

@@ -14,6 +14,7 @@ from django_jobs.engines.config import EngineConfig
 from django_jobs.engines.protocol import EngineUnavailable
 from django_jobs.models import Job, JobHistory, ScheduleSlot
 from tests.app.models import Mark
+from tests.factories import JobFactory
 from tests.postgres_server import PostgresServer
 from tests.waiting import wait_for
 from tests.worker.elsewhere import other_server
@@ -142,6 +143,111 @@ def test_a_claim_whose_answer_was_lost_is_given_back_unharmed(job, noop, monkeyp
     drain()
     info = get_job(enqueued.id)
     assert (len(lost), info.status, info.attempts) == (1, "succeeded", 1)
+
+
+def test_a_claim_that_commits_only_after_the_outage_is_given_back_unharmed(noop, monkeypatch):
+    """A disk or a standby stood still: the worker gave its call up, and the server carried it out all the same."""
+    session_type = type(open_session(EngineConfig(alias="default")))
+    real_tick, real_leases = session_type.tick, session_type.my_leases
+    given_up, late = [], []
+
+    def tick(self, outcomes, claims):
+        if not given_up:
+            given_up.append(1)
+            raise EngineUnavailable("no answer")
+        return real_tick(self, outcomes, claims)
+
+    def my_leases(self):
+        leases = real_leases(self)
+        if given_up and not late and threading.current_thread().name == "worker under test":
+            late.append(JobFactory(processing=True, locked_by=self.config.worker, lease_token=1))
+        return leases
+
+    monkeypatch.setattr(session_type, "tick", tick)
+    monkeypatch.setattr(session_type, "my_leases", my_leases)
+    with running_worker():
+        wait_for(lambda: late and get_job(late[0].id).status == "succeeded", timeout=20)
+    info = get_job(late[0].id)
+    assert (info.status, info.attempts, info.errors) == ("succeeded", 1, ())
+
+
+def test_a_standby_that_stands_still_for_longer_than_a_call_may_take_costs_no_attempt(
+    noop, only_postgresql, configure, caplog
+):
+    """Commits wait for it. The worker gives its claims up, and the server commits them when the standby is back."""
+    configure(LEASE=12)
+    with PostgresServer(synchronous_commit="on") as server, other_server(server):
+        with running_worker() as worker, connections["default"].cursor() as cursor:
+            wait_for(lambda: worker.posture == "asleep")
+            cursor.execute("SET synchronous_commit = local")
+            cursor.execute("ALTER SYSTEM SET synchronous_standby_names = 'stands_still'")
+            cursor.execute("SELECT pg_reload_conf()")
+            jobs = noop.enqueue_many({} for _ in range(30))
+            wait_for(lambda: "has not answered for 5 s" in caplog.text, timeout=20)
+            wait_for(lambda: "available again" in caplog.text)
+            cursor.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            cursor.execute("SELECT pg_reload_conf()")
+            wait_for(lambda: all(get_job(one.id).status == "succeeded" for one in jobs), timeout=30)
+        assert {get_job(one.id).attempts for one in jobs} == {1}
+        assert not any(get_job(one.id).errors for one in jobs)
+        connections["default"].close()
+
+
+def test_an_outage_noticed_on_going_to_sleep_is_not_slept_through(noop, only_postgresql, configure, monkeypatch):
+    configure(POLL_EVERY=600)
+    with running_worker(maintenance=False) as worker:
+        wait_for(lambda: worker.posture == "asleep")
+        session, looks = worker.process._session, []
+        real = session.take_notification
+
+        def take_notification():
+            looks.append(1)
+            if len(looks) == 2:  # the first one ends the wait, the second one comes before the next
+                session.close()
+                raise EngineUnavailable("gone")
+            return real()
+
+        monkeypatch.setattr(session, "take_notification", take_notification)
+        worker.process.loop.poke.poke()
+        wait_for(lambda: len(looks) > 1)
+        enqueued = noop.enqueue()
+        wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+
+
+def test_what_a_stopping_worker_hands_back_survives_an_outage_of_a_few_seconds(job, monkeypatch):
+    session_type = type(open_session(EngineConfig(alias="default")))
+    real, away_until, started, release = session_type.my_leases, [], threading.Event(), threading.Event()
+
+    @job("long")
+    def long():
+        started.set()
+        release.wait(60)
+
+    def is_away():
+        return bool(away_until) and time.monotonic() < away_until[0]
+
+    def my_leases(self):
+        if is_away():
+            raise EngineUnavailable("away")
+        return real(self)
+
+    def tick(self, outcomes, claims, real=session_type.tick):
+        if is_away():
+            raise EngineUnavailable("away")
+        return real(self, outcomes, claims)
+
+    monkeypatch.setattr(session_type, "my_leases", my_leases)
+    monkeypatch.setattr(session_type, "tick", tick)
+    enqueued = long.enqueue()
+    with running_worker() as worker:
+        assert started.wait(20)
+        away_until.append(time.monotonic() + 2)
+        worker.stop()
+        worker.stop()
+        worker.join()
+        release.set()
+    row = Job.objects.get(pk=enqueued.id)
+    assert (row.status, row.attempts) == ("scheduled", 0)
 
 
 def test_a_maintenance_service_that_breaks_does_not_stop_the_others(job, noop, monkeypatch):

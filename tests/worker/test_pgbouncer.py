@@ -2,13 +2,16 @@
 
 import threading
 import time
-from datetime import timedelta
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection, connections, transaction
 
 from django_jobs import RunningJob, cancel, enqueue, get_job, retry_dead
 from django_jobs.models import Job, JobHistory
+from django_jobs.models.old_partitions import drop_oldest, freeze_closed
+from django_jobs.models.partitions import add_partitions
 from tests.app.models import Mark
 from tests.engines.support import claim, own_session
 from tests.factories import JobFactory
@@ -116,6 +119,43 @@ def test_nothing_of_a_session_stays_behind_in_the_poolers_connection():
         assert cursor.fetchone() == (0,)
         cursor.execute("SELECT count(*) FROM pg_prepared_statements")
         assert cursor.fetchone() == (0,)
+
+
+def lock_timeouts(count):
+    """Of so many of the pooler's connections at once."""
+    with ExitStack() as stack:
+        clients = [stack.enter_context(closing(connection.copy())) for _ in range(count)]
+        found = {}
+        for client in clients:
+            client.set_autocommit(False)
+            with client.cursor() as cursor:
+                cursor.execute("SELECT pg_backend_pid(), current_setting('lock_timeout')")
+                found |= dict(cursor.fetchall())
+        for client in clients:
+            client.rollback()
+    return found
+
+
+@pytest.fixture
+def taking_turns(committed_data):
+    """This thread goes through a pooler whose three connections take turns: each statement meets another one."""
+    with PgBouncer(connection.get_connection_params(), server_round_robin=1) as pooler, pointed_to(**pooler.place):
+        connection.close()
+        assert len(lock_timeouts(3)) == 3
+        yield
+        connection.close()
+
+
+@pytest.mark.usefixtures("taking_turns")
+@pytest.mark.parametrize("change", [drop_oldest, freeze_closed])
+def test_retention_of_the_history_leaves_no_setting_behind_in_the_poolers_connections(change):
+    day = datetime.now(UTC).date() - timedelta(days=40)
+    with connection.cursor() as cursor:
+        with transaction.atomic():
+            add_partitions(cursor, [day])
+        assert change(cursor, day + timedelta(days=1))
+        assert set(lock_timeouts(3).values()) == {"0"}
+        assert bool(drop_oldest(cursor, day + timedelta(days=1))) is (change is freeze_closed)
 
 
 def test_who_enqueues_through_a_pooler_wakes_a_worker_that_does_not(pooler, noop, configure):

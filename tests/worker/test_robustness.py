@@ -1,6 +1,7 @@
 """Whatever breaks between the claim and the handler ends one job at most, and never the worker."""
 
 import logging
+import threading
 
 import pytest
 
@@ -60,6 +61,40 @@ def test_a_log_handler_that_raises_does_not_end_the_worker(job, noop):
         assert {get_job(one.id).status for one in enqueued} == {"succeeded"}
     finally:
         root.removeHandler(handler)
+
+
+@pytest.fixture
+def refused_threads(monkeypatch):
+    """Names of threads that the system does not start, as at the limit of a container."""
+    real, refused = threading.Thread.start, {}
+
+    def start(self):
+        if refused.get(self.name, 0):
+            refused[self.name] -= 1
+            raise RuntimeError("can't start new thread")
+        real(self)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    return refused
+
+
+def test_a_worker_that_gets_no_more_threads_goes_on_with_those_it_has(job, noop, refused_threads):
+    refused_threads["django_jobs run 2"] = 1000
+    enqueued = [noop.enqueue() for _ in range(5)]
+    assert drain(concurrency=3) == 0
+    assert {(get_job(one.id).status, get_job(one.id).attempts) for one in enqueued} == {("succeeded", 1)}
+
+
+def test_an_event_loop_that_gets_no_thread_is_started_another_time(job, refused_threads):
+    @job("asynchronous")
+    async def asynchronous():
+        pass
+
+    refused_threads["django_jobs event loop"] = 1
+    enqueued = asynchronous.enqueue()
+    assert drain() == 0
+    assert (get_job(enqueued.id).status, get_job(enqueued.id).attempts) == ("succeeded", 1)
+    assert refused_threads == {"django_jobs event loop": 0}
 
 
 @pytest.mark.parametrize("error", [RuntimeError("broken"), SystemExit(1), RecursionError()], ids=repr)

@@ -95,6 +95,26 @@ def test_a_bulk_wakes_as_many_workers_as_are_needed(job):
         wait_for(lambda: JobHistory.objects.filter(status="succeeded").count() == 4)
 
 
+@on_postgresql
+def test_who_wakes_another_after_a_full_claim_is_no_sleeper_any_more(noop, monkeypatch):
+    """It could be chosen itself, and nobody would be woken."""
+    with running_worker(concurrency=1, maintenance=False) as worker:
+        wait_until_asleep(worker)
+        session, lying = worker.process._session, []
+        real = session.wake
+
+        def wake(queue):
+            lying.append(session._lying)
+            real(queue)
+
+        monkeypatch.setattr(session, "wake", wake)
+        JobFactory.create_batch(2, type="noop")  # without a wake-up
+        worker.process.loop.poke.poke()
+        wait_for(lambda: not Job.objects.exists())
+    assert lying
+    assert not any(lying)
+
+
 def test_a_worker_whose_slots_are_full_does_not_swallow_wake_ups_of_others(job):
     release = threading.Event()
 
@@ -162,6 +182,20 @@ def test_a_retried_job_starts_again_although_everybody_sleeps_and_nobody_looks(j
         wait_until_asleep(worker)
         enqueued = second_time.enqueue()
         wait_for(lambda: get_job(enqueued.id).status == "succeeded")
+
+
+def test_jobs_that_were_lost_before_are_shared_by_workers_that_sleep(job, configure):
+    configure(STAGE_EVERY=0.05)
+    together = threading.Barrier(3)
+
+    @job("lost")
+    def lost():
+        together.wait(20)
+
+    with running_worker() as one, running_worker() as two, running_worker() as three:
+        wait_until_asleep(one, two, three)
+        JobFactory.create_many(3, type="lost", lost_runs=1, due=True)
+        wait_for(lambda: JobHistory.objects.filter(status="succeeded").count() == 3)
 
 
 class Producer(threading.Thread):

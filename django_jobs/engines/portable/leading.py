@@ -8,7 +8,7 @@ from typing import NamedTuple
 from django.db import transaction
 
 from django_jobs.engines.config import EngineConfig
-from django_jobs.engines.protocol import MAINTENANCE, RENEW_BELOW
+from django_jobs.engines.protocol import LONGEST_TERM, MAINTENANCE, RENEW_BELOW
 from django_jobs.engines.values import Look
 from django_jobs.models import Leadership, Schedule
 
@@ -23,12 +23,16 @@ class Lead(NamedTuple):
 def lead(config: EngineConfig, lease: timedelta, now: datetime) -> Lead:
     """Take or renew the leadership."""
     row = Leadership.objects.using(config.alias).filter(name=MAINTENANCE).first()
-    if row is not None and row.expires_at > now:
+    if row is not None and _counts(row, lease, now):
         if row.holder != config.worker:
             return _follow(row, config, now)
-        if row.expires_at - now >= lease * RENEW_BELOW:
+        if lease * RENEW_BELOW <= row.expires_at - now <= lease:
             return Lead()
     return _take(config, lease, now)
+
+
+def _counts(row: Leadership, lease: timedelta, now: datetime) -> bool:
+    return now < row.expires_at <= now + max(lease, LONGEST_TERM)
 
 
 def _take(config: EngineConfig, lease: timedelta, now: datetime) -> Lead:
@@ -37,7 +41,7 @@ def _take(config: EngineConfig, lease: timedelta, now: datetime) -> Lead:
         if row is None:
             row = Leadership(name=MAINTENANCE, holder="", token=0, expires_at=now)
         if row.holder != config.worker:
-            if row.expires_at > now:
+            if _counts(row, lease, now):
                 return _follow(row, config, now)
             row.holder, row.token = config.worker, row.token + 1
         row.build, row.expires_at = config.build, now + lease

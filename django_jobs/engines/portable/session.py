@@ -149,6 +149,7 @@ class PortableSession:
         having had that lock is contact. To have waited for it is none.
         """
         with self._available() as connection:
+            self._note_time()
             leased = Job.objects.using(self.config.alias).filter(status=JobStatus.PROCESSING)
             if not leased.exists():
                 return []
@@ -175,9 +176,15 @@ class PortableSession:
             self._writable_since = clock.monotonic()
         return max(asked_at - self._writable_since, 0.0) >= grace
 
+    def _note_time(self) -> None:
+        """Where the clock was set ahead, leases lapse that nobody could renew: that is no contact."""
+        if self.clock.sample(clock.now()) > self.config.longest_silence:
+            self._writable_since = None
+
     def look(self, lease: timedelta) -> Look:
         """To lead is to write each few seconds, which is contact too. To see that we still lead is none."""
         with self._available():
+            self._note_time()
             now, asked_at = clock.now(), clock.monotonic()
             followed, written = leading.lead(self.config, lease, now)
             if followed is not None:

@@ -68,13 +68,13 @@ class PortableStatements:
         taken = IdempotencyKey.objects.using(alias).filter(queue=queue, key=key).first()
         if taken is None:
             return None
-        unfinished = any(
-            model._default_manager.using(alias).filter(pk=taken.job_id).exists() for model in (Job, DeadJob)
-        )
+        # In one statement: a dead job that is retried between two looks would be seen by neither.
+        unfinished, dead = (model._default_manager.using(alias).filter(pk=taken.job_id) for model in (Job, DeadJob))
+        is_over = not unfinished.values("pk").union(dead.values("pk")).exists()
         return KeyHolder(
             job_id=taken.job_id,
             payload_hash=bytes(taken.payload_hash),
-            free=taken.expires_at <= clock.now() and not unfinished,
+            free=taken.expires_at <= clock.now() and is_over,
         )
 
     def free_key(self, connection: BaseDatabaseWrapper, queue: str, key: str, job_id: UUID) -> None:

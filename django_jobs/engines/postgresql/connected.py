@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -20,7 +21,6 @@ Connection = psycopg.Connection[Any]
 # Not READ WRITE: who told the server to be read-only, perhaps after a failover, is not to be overruled.
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 COMMIT = "COMMIT"
-SHORTEST_SILENCE = 3.0
 
 
 class Connected:
@@ -80,8 +80,20 @@ class Connected:
         self._answered_at = clock.monotonic()
 
     def _was_silent(self) -> bool:
-        grace = max(self.config.rescue_grace.total_seconds(), SHORTEST_SILENCE)
-        return clock.monotonic() - self._answered_at > grace
+        return clock.monotonic() - self._answered_at > self.config.longest_silence.total_seconds()
+
+    def _note_time(self, instant: datetime) -> None:
+        """The server's. Where its clock was set ahead, leases lapse that nobody could renew: that is no contact."""
+        if self.clock.sample(instant) > self.config.longest_silence:
+            self._in_contact_since = clock.monotonic()
+
+    def _is_new_contact(self) -> bool:
+        """Had those who hold leases no time yet to renew them?"""
+        return clock.monotonic() - self._in_contact_since < self.config.rescue_grace.total_seconds()
+
+    def _lost_contact(self) -> bool:
+        """Was there none during the call that goes on, or does its answer show a step of the clock?"""
+        return self._was_silent() or self._is_new_contact()
 
     def _run(self, connection: Connection, name: str, terms: Mapping[str, Any]) -> list[Any]:
         """One statement in a transaction of its own, in one trip."""

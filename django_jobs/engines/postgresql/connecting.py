@@ -7,7 +7,7 @@ the session's patience.
 from __future__ import annotations
 
 from collections.abc import Generator
-from datetime import timedelta
+from datetime import UTC, timedelta
 from math import inf
 from typing import Any, TypeVar
 
@@ -169,7 +169,8 @@ def repair(connection: psycopg.Connection[Any], error: psycopg.Error) -> bool:
 
 def _add_partition(connection: psycopg.Connection[Any]) -> None:
     """The history has no partition for now. Where this role may not make one, say exactly what an owner must run."""
-    today = clock.now().date()
+    ((now,),) = connection.execute("SELECT statement_timestamp()").fetchall()
+    today = now.astimezone(UTC).date()
     days = [today + timedelta(days=n) for n in (-1, 0, 1)]
     try:
         with connection.transaction():

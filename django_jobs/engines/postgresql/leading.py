@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from django_jobs.engines.config import EngineConfig
-from django_jobs.engines.protocol import MAINTENANCE, RENEW_BELOW
+from django_jobs.engines.protocol import LONGEST_TERM, MAINTENANCE, RENEW_BELOW
 from django_jobs.engines.values import Look
 
 from .connected import Connection
@@ -33,13 +33,19 @@ def look(connection: Connection, config: EngineConfig, lease: timedelta, *, prep
 
 def _lead(connection: Connection, config: EngineConfig, lease: timedelta) -> Look | None:
     """Take or renew the leadership. None: it is ours; else the look of a follower."""
-    worker = config.worker
-    terms: Mapping[str, Any] = {"name": MAINTENANCE, "worker": worker, "build": config.build, "lease": lease}
+    worker, longest = config.worker, max(lease, LONGEST_TERM)
+    terms: Mapping[str, Any] = {
+        "name": MAINTENANCE,
+        "worker": worker,
+        "build": config.build,
+        "lease": lease,
+        "longest": longest,
+    }
     rows: list[tuple[str, str, timedelta]] = connection.execute(query("read_leader"), terms).fetchall()
     holder, build, left = rows[0] if rows else ("", "", timedelta(0))
-    if holder != worker and left > timedelta(0):
+    if holder != worker and timedelta(0) < left <= longest:
         return Look(leads=False, free_in=left, same_build=build == config.build)
-    if holder == worker and left >= lease * RENEW_BELOW:
+    if holder == worker and lease * RENEW_BELOW <= left <= lease:
         return None
     if connection.execute(query("lead"), terms).rowcount:
         return None

@@ -15,7 +15,6 @@ from uuid import UUID
 
 import psycopg
 
-from django_jobs import clock
 from django_jobs.engines.protocol import MAX_RESCUED, MAX_STAGED, Judge
 from django_jobs.engines.sanitising import Written, settle_piecewise
 from django_jobs.engines.values import ClaimedJob, ClaimRequest, ExpiredLease, Look, Renewal, Staging, Tick
@@ -56,6 +55,7 @@ class PostgresqlSession(Sleeping):
         """The settling has committed before the first claim begins; if it fails, nothing is claimed."""
         settled = committed = None
         claimed: list[psycopg.Cursor[Any]] = []
+        rising = self._rising
         try:
             with connection.pipeline():
                 if outcomes:
@@ -69,6 +69,7 @@ class PostgresqlSession(Sleeping):
                     claimed = [self._send_claim(connection, claim) for claim in claims]
                     connection.execute(COMMIT)
         except psycopg.Error as error:
+            self._lying = self._lying or rising  # whether the locks were given back is not known
             if settled is None or committed is None or committed.statusmessage != COMMIT or connection.closed:
                 raise
             logger.warning("Claiming failed: %s", error)
@@ -156,10 +157,10 @@ class PostgresqlSession(Sleeping):
 
     def rescue(self, judge: Judge) -> Sequence[Outcome]:
         with self._available() as connection:
-            if clock.monotonic() - self._in_contact_since < self.config.rescue_grace.total_seconds():
+            if self._is_new_contact():
                 return []
             terms = {"limit": MAX_RESCUED, "grace": self.config.rescue_grace}
-            return self._judge_leases(connection, "expired", terms, judge, unless=self._was_silent)
+            return self._judge_leases(connection, "expired", terms, judge, unless=self._lost_contact)
 
     def free(self, worker: str, judge: Judge) -> Sequence[Outcome]:
         with self._available() as connection:
@@ -177,9 +178,10 @@ class PostgresqlSession(Sleeping):
         try:
             with transaction(connection):
                 rows = connection.execute(query(name), terms).fetchall()
+                if rows:
+                    self._note_time(rows[0][-1])
                 outcomes = [] if unless() else [judge(ExpiredLease(*row[:-1])) for row in rows]
                 if outcomes:
-                    self.clock.sample(rows[0][-1])
                     self._send_outcomes(connection, outcomes)
         except Exception as error:
             refuses = partial(is_refusal, connection)
@@ -190,6 +192,8 @@ class PostgresqlSession(Sleeping):
 
     def look(self, lease: timedelta) -> Look:
         with self._available() as connection, transaction(connection):
+            ((now,),) = connection.execute("SELECT statement_timestamp()").fetchall()
+            self._note_time(now)
             return leading.look(connection, self.config, lease, prepare=self._is_session)
 
     def resign(self) -> bool:

@@ -209,7 +209,10 @@ PASSED_ON = (
 
 
 def _child_options(options: dict[str, Any]) -> list[str]:
-    given = {name: options[name] for name in PASSED_ON if options[name] not in (None, False, "")}
+    # By identity: a time-out of 0 equals False.
+    given = {
+        name: options[name] for name in PASSED_ON if options[name] not in (None, "") and options[name] is not False
+    }
     return [_option(name) if value is True else f"{_option(name)}={value}" for name, value in given.items()]
 
 
