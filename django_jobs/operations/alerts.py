@@ -13,7 +13,7 @@ from django_jobs.conf import get_settings
 from django_jobs.exceptions import AlertNotFound, InvalidOption
 from django_jobs.models import Alert, AlertState
 
-from .audit import LONGEST_NAME, Actor, audit
+from .audit import Actor, audit
 
 
 def alerts(*, state: str | None = None) -> QuerySet[Alert]:
@@ -65,7 +65,7 @@ def _move(
 
 
 def _name(actor: Actor | None) -> str:
-    return actor.name[:LONGEST_NAME] if actor else ""
+    return actor.name if actor else ""
 
 
 def _found(id: UUID | str) -> QuerySet[Alert]:

@@ -28,6 +28,8 @@ class Actor:
     def __post_init__(self) -> None:
         if not self.name:
             raise InvalidOption("An actor needs a name: who is it that acts?")
+        object.__setattr__(self, "name", clean_text(self.name, LONGEST_NAME))
+        object.__setattr__(self, "id", clean_text(self.id, LONGEST_NAME))
 
     @classmethod
     def of_user(cls, user: Any, source: Source) -> Self:
@@ -72,8 +74,8 @@ def audit_each(
         return
     entries = (
         AuditEntry(
-            actor=clean_text(actor.name, LONGEST_NAME),
-            actor_id=clean_text(actor.id, LONGEST_NAME),
+            actor=actor.name,
+            actor_id=actor.id,
             source=actor.source,
             action=action,
             target_kind=kind,

@@ -23,7 +23,7 @@ from django_jobs.ids import uuid7
 from django_jobs.models import BulkKind, BulkOperation, BulkState, DeadJob
 from django_jobs.policy import is_int
 
-from .audit import LONGEST_NAME, Actor, audit
+from .audit import Actor, audit
 from .dead_count import count_dead
 from .dead_filter import DeadFilter
 from .lookup import statuses_of
@@ -132,8 +132,8 @@ def _insert(key: UUID, actor: Actor, wanted: dict[str, Any]) -> None:
     newest = DeadJob.objects.using(alias).order_by("-failed_at", "-id").values_list("failed_at", flat=True).first()
     BulkOperation.objects.using(alias).create(
         id=key,
-        requested_by=actor.name[:LONGEST_NAME],
-        actor_id=actor.id[:LONGEST_NAME],
+        requested_by=actor.name,
+        actor_id=actor.id,
         source=actor.source,
         snapshot_at=newest or Now(),
         **wanted,

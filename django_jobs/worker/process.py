@@ -21,6 +21,7 @@ from django_jobs.maintenance.reporter import Reporter
 from django_jobs.maintenance.upkeep import Upkeep
 from django_jobs.models import Worker
 
+from . import exit_codes
 from .busy import BusyRows
 from .dispatcher import Dispatcher
 from .endings import lost
@@ -31,7 +32,7 @@ from .ledger import Ledger
 from .loop import Loop
 from .overruns import Overruns
 from .poke import Poke
-from .pulse import EXIT_STANDSTILL, MAINTENANCE_STANDSTILL, Pulse, Watchdog
+from .pulse import MAINTENANCE_STANDSTILL, Pulse, Watchdog
 from .recycling import Recycling
 from .registration import new_worker_id, worker_row
 from .renewer import Renewer
@@ -44,8 +45,6 @@ from .wake import Sleeper
 
 logger = get_logger("django_jobs.worker")
 
-EXIT_DONE = 0
-EXIT_STUCK = 70
 SHORTEST_STANDSTILL = timedelta(seconds=10)
 PATIENCE_SECONDS, HASTE_SECONDS = 5.0, 0.5
 
@@ -129,8 +128,8 @@ class WorkerProcess:
             self._tell_supervisor(ended=self.loop.retiring or "it was told to, or there was nothing left to do")
         self._poke.close()
         if self.loop.overruns.stuck:
-            return EXIT_STUCK
-        return EXIT_STANDSTILL if self._lacks_maintenance else EXIT_DONE
+            return exit_codes.STUCK
+        return exit_codes.STANDSTILL if self._lacks_maintenance else exit_codes.DONE
 
     def _obeying(self) -> AbstractContextManager[None]:
         if self.options.supervised is not None:

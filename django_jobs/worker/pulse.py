@@ -18,9 +18,10 @@ from datetime import timedelta
 from django_jobs.engines.protocol import Session
 from django_jobs.logs import get_logger
 
+from . import exit_codes
+
 logger = get_logger("django_jobs.worker")
 
-EXIT_STANDSTILL = 71
 TURN_SECONDS = 1.0
 SLOW_TURNS = 5
 # Each of its calls to the database ends within seconds, and it beats between its services.
@@ -90,7 +91,7 @@ class Watchdog:
             pulse.feel()
             if pulse.stopped:
                 logger.critical("The %s has stood still for %d s: ending this process.", name, pulse.missed)
-                self._end(EXIT_STANDSTILL)
+                self._end(exit_codes.STANDSTILL)
         try:
             self._each_turn()
         except Exception:

@@ -21,6 +21,7 @@ from django_jobs.conf import get_settings
 from django_jobs.engines.config import EngineConfig
 from django_jobs.logs import get_logger
 
+from . import exit_codes
 from .child import Child, reap_strangers
 from .freeing import Freer
 from .poke import Poke
@@ -38,7 +39,6 @@ LAST_WORDS_SECONDS = 20.0
 SHORTEST_SILENCE = 10.0
 START_SECONDS = 120.0
 FREEING_SECONDS = 10.0
-EXIT_DONE, EXIT_TROUBLE = 0, 70
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class Supervisor:
         notify_systemd("STOPPING=1")
         self._freer.close(FREEING_SECONDS)
         self._poke.close()
-        return EXIT_TROUBLE if self._trouble else EXIT_DONE
+        return exit_codes.STUCK if self._trouble else exit_codes.DONE
 
     def vitals(self) -> Vitals:
         """Of all children together. Asked by other threads."""

@@ -1,7 +1,7 @@
 """Handlers that are a fault themselves. Their neighbours must not notice."""
 
 from django_jobs.models import DeadJob, JobHistory
-from django_jobs.worker.process import EXIT_STUCK
+from django_jobs.worker import exit_codes
 from django_jobs.worker.recycling import FEWEST_RUNS
 from faults.app import jobs
 from faults.app.models import Effect
@@ -42,7 +42,7 @@ def leaks(arena: Arena) -> None:
 def hangs(arena: Arena) -> None:
     """Handlers that never return, with a time-out: buried, and the process with the stuck threads is replaced."""
     supervisor = arena.start_supervisor(2)
-    arena.exit_codes = {0, EXIT_STUCK}  # told to stop before the last stuck process was replaced
+    arena.exit_codes = {exit_codes.DONE, exit_codes.STUCK}  # told to stop before the last stuck process was replaced
     arena.start_load()
     ordered = []
     for _ in arena.rounds(short=1, long=10):

@@ -113,7 +113,10 @@ def test_an_actor_is_made_of_any_user():
 @pytest.mark.parametrize("name", ["x" * 1000, "\x00\ud800", '"><script>'], ids=["long", "unstorable", "hostile"])
 def test_any_name_can_be_entered(name):
     (job,) = die()
-    retry_dead(job.id, actor=Actor(name=name, id=name))
+    actor = Actor(name=name, id=name)
+    assert "\0" not in actor.name
+    assert actor.name == actor.id == Actor(name=actor.name).name
+    retry_dead(job.id, actor=actor)
     assert 0 < len(AuditEntry.objects.get().actor) <= 200
 
 

@@ -11,8 +11,9 @@ from django_jobs.engines.protocol import EngineUnavailable
 from django_jobs.maintenance.firing import Firing
 from django_jobs.maintenance.lookout import Lookout
 from django_jobs.maintenance.reporter import Reporter
+from django_jobs.worker import exit_codes
 from django_jobs.worker.overruns import LOOK_SECONDS
-from django_jobs.worker.pulse import EXIT_STANDSTILL, SLOW_TURNS, Pulse, Watchdog
+from django_jobs.worker.pulse import SLOW_TURNS, Pulse, Watchdog
 from django_jobs.worker.scheduler import SchedulerProcess
 from tests.app.jobs import nap
 from tests.waiting import wait_for
@@ -60,7 +61,7 @@ def test_what_beats_lives(pulse, watchdog, turns):
 def test_what_has_not_beaten_for_longer_than_its_patience_ends_the_process(watchdog, turns, caplog):
     for _ in range(PATIENCE):
         watchdog.turn()
-    with pytest.raises(Ended, match=str(EXIT_STANDSTILL)):
+    with pytest.raises(Ended, match=str(exit_codes.STANDSTILL)):
         watchdog.turn()
     assert len(turns) == PATIENCE
     assert "The loop has stood still for 11 s" in caplog.text
@@ -155,7 +156,7 @@ def test_a_worker_whose_maintenance_stands_still_lets_its_running_jobs_end_and_e
         finish.set()
         wait_for(lambda: not worker.alive, timeout=20)
         hanging_maintenance.set()
-    assert worker.code == EXIT_STANDSTILL
+    assert worker.code == exit_codes.STANDSTILL
     assert (get_job(enqueued.id).status, get_job(enqueued.id).attempts) == ("succeeded", 1)
 
 
@@ -170,7 +171,7 @@ def test_a_scheduler_that_stands_still_ends(hanging_maintenance, monkeypatch):
     scheduler.stop()
     hanging_maintenance.set()
     thread.join(20)
-    assert codes[0] == EXIT_STANDSTILL
+    assert codes[0] == exit_codes.STANDSTILL
 
 
 def test_maintenance_that_cannot_reach_the_database_does_not_stand_still(monkeypatch, hanging_maintenance):

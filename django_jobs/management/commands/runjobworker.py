@@ -15,11 +15,12 @@ from django_jobs.management.database import refuse_unusable_database
 from django_jobs.management.described_command import DescribedCommand
 from django_jobs.management.probes import add_probe_options, probes
 from django_jobs.registry import registry
+from django_jobs.worker import exit_codes
 from django_jobs.worker.channel import Channel
 from django_jobs.worker.isolated import serve_isolated_runs
 from django_jobs.worker.ledger import Ledger
-from django_jobs.worker.process import EXIT_STUCK, WorkerOptions, WorkerProcess
-from django_jobs.worker.pulse import EXIT_STANDSTILL, end_process, end_process_in
+from django_jobs.worker.process import WorkerOptions, WorkerProcess
+from django_jobs.worker.pulse import end_process, end_process_in
 from django_jobs.worker.queue_list import parse_queues
 from django_jobs.worker.relaunch import is_this_process
 from django_jobs.worker.supervised import Supervised
@@ -53,8 +54,8 @@ MOST_PROCESSES = 256
 LAST_SECONDS = 5.0
 
 WHY = {
-    EXIT_STUCK: "Handlers overran their time-out and did not end; their jobs are retried. Start a new process.",
-    EXIT_STANDSTILL: "Maintenance stood still. Start a new process.",
+    exit_codes.STUCK: "Handlers overran their time-out and did not end; their jobs are retried. Start a new process.",
+    exit_codes.STANDSTILL: "Maintenance stood still. Start a new process.",
 }
 
 
