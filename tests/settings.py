@@ -13,6 +13,7 @@ import environ
 env = environ.Env()
 
 SECRET_KEY = "for-tests-only"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real ones are slow on purpose
 USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

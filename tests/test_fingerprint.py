@@ -1,5 +1,5 @@
 import re
-from time import perf_counter
+from time import thread_time
 
 import pytest
 from hypothesis import given
@@ -136,12 +136,12 @@ def test_any_message_has_a_fingerprint(message):
 @pytest.mark.parametrize("fragment", FRAGMENTS, ids=ascii)
 def test_a_hostile_message_is_normalised_in_linear_time(fragment):
     message = (fragment * 8192)[:8191] + "!"
-    started = perf_counter()
+    started = thread_time()
     normalise(message)
-    assert perf_counter() - started < 0.1
+    assert thread_time() - started < 0.1
 
 
 def test_a_message_of_megabytes_takes_no_longer():
-    started = perf_counter()
+    started = thread_time()
     normalise("a1" * 5_000_000)
-    assert perf_counter() - started < 0.1
+    assert thread_time() - started < 0.1

@@ -2,7 +2,7 @@ import enum
 import json
 from datetime import UTC, datetime
 from decimal import Decimal
-from time import perf_counter
+from time import thread_time
 from uuid import UUID
 
 import pytest
@@ -167,9 +167,9 @@ def test_a_list_that_contains_itself_ends():
     ids=["text", "texts", "numbers", "entries", "key", "lists"],
 )
 def test_a_huge_value_is_cut_within_a_second(value):
-    started = perf_counter()
+    started = thread_time()
     assert size_of(clean_json(value)) <= JSON_BYTES
-    assert perf_counter() - started < 1
+    assert thread_time() - started < 1
 
 
 def test_a_cut_list_and_a_cut_dict_say_so():
