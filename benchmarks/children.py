@@ -14,13 +14,24 @@ ROOT = Path(__file__).resolve().parent.parent
 WORKER = ("-m", "django", "runjobworker", "--verbosity", "0")
 
 
-def spawn(*arguments: str, alias: str = "default", stamps: Path | None = None) -> subprocess.Popen[str]:
-    """This Python with ``arguments``. Its standard input is a pipe, so that it can wait for its end there."""
+def spawn(
+    *arguments: str, alias: str = "default", stamps: Path | None = None, silent: bool = False
+) -> subprocess.Popen[str]:
+    """This Python with ``arguments``. Its standard input is a pipe, so that it can wait for its end there.
+
+    ``silent``: it fails on purpose, and what it says of that is thrown away.
+    """
     environment = os.environ | {"BENCHMARK_ONLY": alias, "PYTHONPATH": str(ROOT), VARIABLE: str(stamps or "")}
     identity = map(str, (os.getpid(), os.getuid(), os.getgid()))
     command = (sys.executable, "-I", "-S", guarded_exec.__file__, *identity, sys.executable, *arguments)
     return subprocess.Popen(
-        command, cwd=ROOT, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        command,
+        cwd=ROOT,
+        env=environment,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL if silent else None,
     )
 
 
@@ -44,9 +55,11 @@ def drain(*arguments: str, alias: str = "default") -> float:
 
 
 @contextmanager
-def worker(*arguments: str, alias: str = "default", stamps: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+def worker(
+    *arguments: str, alias: str = "default", stamps: Path | None = None, silent: bool = False
+) -> Iterator[subprocess.Popen[str]]:
     """A worker process that goes on until the block ends."""
-    with ended_after(spawn(*WORKER, *arguments, alias=alias, stamps=stamps)) as process:
+    with ended_after(spawn(*WORKER, *arguments, alias=alias, stamps=stamps, silent=silent)) as process:
         yield process
 
 

@@ -32,7 +32,7 @@ def measure(scale: Scale, databases: Databases) -> list[Figure]:
         return []
     empty("default", "django_jobs_dead_job")
     jobs = scale.of(100_000, 2_000)
-    with children.worker() as worker:
+    with children.worker(silent=True) as worker:
         enqueue_mixed(1)
         idle = at_rest(worker.pid)
         noop.enqueue_many({"number": number} for number in range(jobs))

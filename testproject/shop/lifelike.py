@@ -13,6 +13,7 @@ from typing import Any
 from django.utils import timezone
 
 from django_jobs import pause
+from django_jobs.engines.protocol import MAINTENANCE
 from django_jobs.failure import Failure
 from django_jobs.fingerprint import fingerprint
 from django_jobs.ids import uuid7_at
@@ -24,6 +25,7 @@ from django_jobs.models import (
     Job,
     JobCount,
     JobHistory,
+    Leadership,
     Schedule,
     ScheduleSlot,
     Worker,
@@ -44,6 +46,10 @@ class Day:
 
     def run(self) -> None:
         Worker.objects.bulk_create(list(self.workers()))
+        Leadership.objects.update_or_create(
+            name=MAINTENANCE,
+            defaults={"holder": self.worker(0), "token": 1, "expires_at": self.now + timedelta(minutes=1)},
+        )
         JobHistory.objects.bulk_create(list(self.finished(round(400 * self.share))))
         JobCount.objects.bulk_create(list(self.counts()))
         DeadJob.objects.bulk_create(list(self.dead()), batch_size=500)
