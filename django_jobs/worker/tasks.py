@@ -69,11 +69,12 @@ class Tasks:
 
     async def _serve_run(self, slots: Slots, run: Run) -> None:
         task = cast("asyncio.Task[Any]", asyncio.current_task())
-        current_run.set(run)
+        token = current_run.set(run)
         # From here on, not earlier: a task that is cancelled before its first step never runs at all.
         run.stop = partial(self._running_loop().call_soon_threadsafe, task.cancel)
         run.start()
         outcome = await self._executor.run_async(run)
+        current_run.reset(token)  # run, its task and the task's context would be a cycle, left to the collector
         del self._tasks[task]
         following = self._following(slots, run, outcome)
         if following is not None:
