@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from django_jobs.conf import get_settings
 from django_jobs.exceptions import InvalidPayload
@@ -20,6 +22,9 @@ from django_jobs.models.worker import alive, queues_in
 from django_jobs.registry import registry
 
 from .lookup import JobInfo, get_job, job_uuid
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrPromise
 
 MOST_COUNTED = 1000
 MOST_WORKERS = 1000
@@ -34,154 +39,198 @@ class Reason:
     detail: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """A reason whose sentence is not written yet. ``template``: a lazy translation with places for ``detail``."""
+
+    code: str
+    template: StrPromise
+    detail: dict[str, Any] = field(default_factory=dict)
+
+    def told(self, write: Callable[[Any], object]) -> str:
+        return self.template % {name: write(value) for name, value in self.detail.items()}
+
+
 def explain(id: UUID | str) -> tuple[Reason, ...]:
     """Everything that keeps this job from running, or that it is running, finished or dead. Raises JobNotFound.
 
-    Of workers and of what this build knows it says what it sees; the life of a job depends on neither.
+    Of workers and of what this build knows it says what it sees; the life of a job depends on neither. The sentences
+    are in the active language.
     """
-    job_id = job_uuid(id)
+    return tuple(
+        Reason(code=cause.code, sentence=cause.told(_plain), detail=cause.detail) for cause in causes(job_uuid(id))
+    )
+
+
+def causes(job_id: UUID) -> list[Cause]:
     while True:
         job = Job.objects.using(get_settings().database).filter(pk=job_id).annotate(now=Now()).first()
         if job is not None:
-            return tuple(_unfinished(job, job.now))
+            return list(_unfinished(job, job.now))
         info = get_job(job_id)
         if info.finished_at is not None:
-            return (_dead(info) if info.status == "dead" else _finished(info),)
+            return [_dead(info) if info.status == "dead" else _finished(info)]
         # It was dead, and has just been given fresh attempts.
 
 
-def _dead(info: JobInfo) -> Reason:
-    attempts = f"{info.attempts} attempt{'s' * (info.attempts != 1)}"
-    return Reason(
+def _dead(info: JobInfo) -> Cause:
+    return Cause(
         code="dead",
-        sentence=f"It is dead since {_at(info.finished_at)} ({info.reason}) after {attempts}, until somebody retries "
-        "or discards it.",
+        template=ngettext_lazy(
+            "It is dead since %(since)s (%(reason)s) after %(attempts)s attempt, until somebody retries or discards "
+            "it.",
+            "It is dead since %(since)s (%(reason)s) after %(attempts)s attempts, until somebody retries or discards "
+            "it.",
+            info.attempts,
+        ),
         detail={"reason": info.reason, "since": info.finished_at, "attempts": info.attempts},
     )
 
 
-def _finished(info: JobInfo) -> Reason:
-    return Reason(
+def _finished(info: JobInfo) -> Cause:
+    return Cause(
         code="finished",
-        sentence=f"It is finished since {_at(info.finished_at)}: {info.status}.",
+        template=_("It is finished since %(since)s: %(status)s."),
         detail={"status": info.status, "since": info.finished_at},
     )
 
 
-def _unfinished(job: Job, now: datetime) -> Iterator[Reason]:
+def _unfinished(job: Job, now: datetime) -> Iterator[Cause]:
     if job.cancel_requested_at is not None:
-        yield Reason(
+        yield Cause(
             code="cancel_requested",
-            sentence=f"Its cancellation was asked for at {_at(job.cancel_requested_at)}: unless this run succeeds, it "
-            "ends as cancelled.",
+            template=_("Its cancellation was asked for at %(since)s: unless this run succeeds, it ends as cancelled."),
             detail={"since": job.cancel_requested_at},
         )
     if job.status == JobStatus.PROCESSING:
         yield _leased(job, now)
         return
     obstacles = [*_time(job, now), *_queue(job, now), *_build(job), *_line(job)]
-    yield from obstacles or [Reason(code="next", sentence="Nothing is in its way: it is the next of its queue.")]
+    yield from obstacles or [Cause(code="next", template=_("Nothing is in its way: it is the next of its queue."))]
 
 
-def _leased(job: Job, now: datetime) -> Reason:
-    detail = {"worker": job.locked_by, "until": job.locked_until, "attempt": job.attempts}
+def _leased(job: Job, now: datetime) -> Cause:
+    detail = {
+        "worker": job.locked_by,
+        "until": job.locked_until,
+        "attempt": job.attempts,
+        "max_attempts": job.max_attempts,
+    }
     if job.locked_until is not None and job.locked_until < now:
-        return Reason(
+        return Cause(
             code="lease_ran_out",
-            sentence=f"Its worker {job.locked_by} is silent and its lease ran out at {_at(job.locked_until)}: a rescue "
-            "pass will give it another attempt.",
+            template=_(
+                "Its worker %(worker)s is silent and its lease ran out at %(until)s: a rescue pass will give it "
+                "another attempt."
+            ),
             detail=detail,
         )
-    return Reason(
+    return Cause(
         code="running",
-        sentence=f"It is with worker {job.locked_by}, attempt {job.attempts} of {job.max_attempts}; the lease is good "
-        f"until {_at(job.locked_until)}.",
+        template=_(
+            "It is with worker %(worker)s, attempt %(attempt)s of %(max_attempts)s; the lease is good until %(until)s."
+        ),
         detail=detail,
     )
 
 
-def _time(job: Job, now: datetime) -> Iterator[Reason]:
+def _time(job: Job, now: datetime) -> Iterator[Cause]:
     if job.status != JobStatus.SCHEDULED:
         return
     detail = {"run_at": job.run_at, "attempts": job.attempts}
     if job.run_at <= now:
-        yield Reason(code="due", sentence="It is due: the next staging pass makes it ready.", detail=detail)
+        yield Cause(code="due", template=_("It is due: the next staging pass makes it ready."), detail=detail)
     elif job.untaken_since is not None:
-        yield Reason(
+        yield Cause(
             code="untaken",
-            sentence=f"No worker could take it since {_at(job.untaken_since)} (unknown type, or a payload that did not "
-            f"fit): it is offered again at {_at(job.run_at)}.",
+            template=_(
+                "No worker could take it since %(since)s (unknown type, or a payload that did not fit): it is offered "
+                "again at %(run_at)s."
+            ),
             detail=detail | {"since": job.untaken_since},
         )
     elif job.last_error and job.attempts:
-        yield Reason(
+        yield Cause(
             code="retry_delay",
-            sentence=f"Attempt {job.attempts} of {job.max_attempts} failed ({job.last_error}): the next is due at "
-            f"{_at(job.run_at)}.",
-            detail=detail | {"last_error": job.last_error},
+            template=_(
+                "Attempt %(attempts)s of %(max_attempts)s failed (%(last_error)s): the next is due at %(run_at)s."
+            ),
+            detail=detail | {"max_attempts": job.max_attempts, "last_error": job.last_error},
         )
     else:
-        yield Reason(code="scheduled", sentence=f"It is scheduled for {_at(job.run_at)}.", detail=detail)
+        yield Cause(code="scheduled", template=_("It is scheduled for %(run_at)s."), detail=detail)
 
 
-def _queue(job: Job, now: datetime) -> Iterator[Reason]:
+def _queue(job: Job, now: datetime) -> Iterator[Cause]:
     alias, name = get_settings().database, job.queue
     row = Queue.objects.using(alias).filter(paused(now), name=name).first()
     if row is not None:
-        until = "until somebody resumes it" if row.resume_at is None else f"until {_at(row.resume_at)}"
-        yield Reason(
+        forever = _("Its queue %(queue)s is paused since %(since)s, until somebody resumes it.")
+        for_a_while = _("Its queue %(queue)s is paused since %(since)s, until %(until)s.")
+        yield Cause(
             code="queue_paused",
-            sentence=f"Its queue {name} is paused since {_at(row.paused_at)}, {until}.",
+            template=forever if row.resume_at is None else for_a_while,
             detail={"queue": name, "since": row.paused_at, "until": row.resume_at},
         )
     workers = Worker.objects.using(alias).filter(alive(now))
     served = workers.order_by("-last_seen_at").values_list("queues", flat=True)[:MOST_WORKERS]
     if not any(name in queues_in(groups) for groups in served):
-        declared = "" if name in get_settings().queues else ", and the queue is not in DJANGO_JOBS['QUEUES']"
-        yield Reason(
-            code="no_worker",
-            sentence=f"No worker that was seen in the last minute serves its queue {name}{declared}. "
-            f"Start one: manage.py runjobworker --queues {name}",
-            detail={"queue": name, "declared": not declared},
+        declared = name in get_settings().queues
+        idle = _(
+            "No worker that was seen in the last minute serves its queue %(queue)s. Start one: "
+            "manage.py runjobworker --queues %(queue)s"
+        )
+        unknown = _(
+            "No worker that was seen in the last minute serves its queue %(queue)s, and the queue is not in "
+            "DJANGO_JOBS['QUEUES']."
+        )
+        yield Cause(
+            code="no_worker", template=idle if declared else unknown, detail={"queue": name, "declared": declared}
         )
 
 
-def _build(job: Job) -> Iterator[Reason]:
+def _build(job: Job) -> Iterator[Cause]:
     job_type = registry.find(job.type)
     if job_type is None:
-        yield Reason(
+        yield Cause(
             code="unknown_type",
-            sentence=f"This build has no handler for {job.type}: a worker of the same build cannot run it.",
+            template=_("This build has no handler for %(type)s: a worker of the same build cannot run it."),
             detail={"type": job.type},
         )
         return
     try:
         job_type.signature.decode(json.dumps(job.payload))
     except InvalidPayload as error:
-        yield Reason(
+        yield Cause(
             code="bad_payload",
-            sentence=f"Its payload does not fit the handler of this build: {error}.",
+            template=_("Its payload does not fit the handler of this build: %(error)s."),
             detail={"error": str(error)},
         )
 
 
-def _line(job: Job) -> Iterator[Reason]:
+def _line(job: Job) -> Iterator[Cause]:
     if job.status != JobStatus.PENDING:
         return
     if job.lost_runs:
-        yield Reason(
+        yield Cause(
             code="suspect",
-            sentence=f"{job.lost_runs} of its runs were lost with their workers, so a process runs it only while it "
-            "has no other such job.",
+            template=_(
+                "%(lost_runs)s of its runs were lost with their workers, so a process runs it only while it has no "
+                "other such job."
+            ),
             detail={"lost_runs": job.lost_runs},
         )
     ahead = _jobs_ahead(job)
     if ahead:
-        count = f"{MOST_COUNTED:,} or more jobs" if ahead >= MOST_COUNTED else f"{ahead:,} job{'s' * (ahead > 1)}"
-        yield Reason(
+        so_many = ngettext_lazy(
+            "%(count)s job of its queue is in front of it.", "%(count)s jobs of its queue are in front of it.", ahead
+        )
+        at_least = _("%(count)s or more jobs of its queue are in front of it.")
+        is_capped = ahead >= MOST_COUNTED
+        yield Cause(
             code="jobs_ahead",
-            sentence=f"{count} of its queue {'is' if ahead == 1 else 'are'} in front of it.",
-            detail={"count": ahead, "at_least": ahead >= MOST_COUNTED},
+            template=at_least if is_capped else so_many,
+            detail={"count": ahead, "at_least": is_capped},
         )
 
 
@@ -194,5 +243,7 @@ def _jobs_ahead(job: Job) -> int:
     return ahead.order_by("-priority", "ready_xid", "ready_seq")[:MOST_COUNTED].count()
 
 
-def _at(instant: datetime | None) -> str:
-    return "" if instant is None else f"{instant:%Y-%m-%d %H:%M:%S %Z}"
+def _plain(value: Any) -> object:
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S %Z}"
+    return f"{value:,}" if isinstance(value, int) else value

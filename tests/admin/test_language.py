@@ -21,7 +21,7 @@ from .test_schedules import FORM
 
 PACKAGE = Path(django_jobs.__file__).parent
 CATALOGUE = PACKAGE / "locale/de/LC_MESSAGES/django.po"
-MARKS = {"_", "gettext", "gettext_lazy", "ngettext"}
+MARKS = {"_", "gettext", "gettext_lazy", "ngettext", "ngettext_lazy"}
 ENTRY = re.compile(r'^msgid "(.+)"\n(?:msgid_plural "(.+)"\n)?((?:msgstr.*\n?)+)', re.MULTILINE)
 # The same word in both languages.
 ALIKE = {
