@@ -9,7 +9,7 @@ again with growing pauses.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
@@ -44,7 +44,6 @@ logger = get_logger("django_jobs.worker")
 MOST_OUTCOMES = 1000
 STALE_SECONDS = 1.0
 SHORT_POLL = 0.1
-WAKE_NEXT_SECONDS = 0.1
 RESIGNING_SECONDS = 0.5
 SURPLUS_DELAY = timedelta(seconds=1)
 
@@ -92,7 +91,6 @@ class Loop:
         self._inbox: deque[tuple[Run, Ended]] = deque()
         self._unsettled: list[Outcome] = []
         self._wait = 0.0
-        self._next_wake: dict[str, float] = {}
         self._rotation = 0
         self._left_behind = False
         self._woken = False
@@ -221,10 +219,7 @@ class Loop:
         one at a time. It is not to be us that is woken.
         """
         with suppress(EngineUnavailable):
-            self.sleeper.get_up()
-            if clock.monotonic() >= self._next_wake.get(queue, 0.0):
-                self._next_wake[queue] = clock.monotonic() + WAKE_NEXT_SECONDS
-                self.session.wake(queue)
+            self.sleeper.wake_another(queue)
 
     # Waiting
 
@@ -243,9 +238,8 @@ class Loop:
     def _sleep(self, *, found: bool) -> float:
         if self._stopping.begun:
             return SHORT_POLL
-        queues = [queue for group in self.groups if group.has_free for queue in group.queues]
         try:
-            return self.sleeper.after_claim(found=found, queues=queues)
+            return self.sleeper.after_claim(found=found, queues=self._free_queues())
         except EngineUnavailable as error:
             self._back_off(error)
             return self._wait
@@ -280,22 +274,16 @@ class Loop:
     def _notified(self) -> bool:
         """Take what has arrived, also beside the answers of the last tick; get up if this process is wanted."""
         try:
-            wanted = self.session.take_notification()
-            if wanted:
-                self._woken = self.session.peek_every is None
-                seen_on = self.sleeper.seen_on
-                self.sleeper.answer()
-                free = {queue for group in self.groups if group.has_free for queue in group.queues}
-                self._pass_on(queue for queue in seen_on if queue not in free)
+            wanted = self.sleeper.notified(self._free_queues())
         except EngineUnavailable as error:
             self._back_off(error)
             return False
+        if wanted:
+            self._woken = self.session.peek_every is None
         return wanted
 
-    def _pass_on(self, queues: Iterable[str]) -> None:
-        """This process was taken for a sleeper of these queues but will not claim from them: another one may."""
-        for queue in queues:
-            self.session.wake(queue)
+    def _free_queues(self) -> list[str]:
+        return [queue for group in self.groups if group.has_free for queue in group.queues]
 
     def _back_off(self, error: EngineUnavailable) -> None:
         self._backoff.failed(error)
@@ -363,11 +351,8 @@ class Loop:
                 self._hand_back()
 
     def _leave_the_sleepers(self) -> None:
-        """No enqueuer counts on this process from here on; who did a moment ago is answered by another."""
         try:
-            seen_on = self.sleeper.seen_on
-            self.sleeper.get_up()
-            self._pass_on(seen_on)
+            self.sleeper.leave()
         except EngineUnavailable as error:
             self._back_off(error)
 

@@ -20,16 +20,18 @@ Where notifications do not arrive (a transaction pooler, ``LISTEN`` off) the loo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
 from enum import Enum
 
+from django_jobs import clock
 from django_jobs.engines.protocol import Session
 from django_jobs.logs import get_logger
 
 logger = get_logger("django_jobs.worker")
 
 LINGER = (0.005, 0.010, 0.020)
+WAKE_NEXT_SECONDS = 0.1
 FIRST_SETTLE, SETTLE_GROWTH, LAST_SETTLE = 0.010, 1.5, 1.0
 
 
@@ -47,6 +49,7 @@ class Sleeper:
         self._poll = poll.total_seconds()
         self._poll_unproven = poll_unproven.total_seconds()
         self._complained = False
+        self._next_wake: dict[str, float] = {}
         self._generation = 0
         self.forget()
 
@@ -102,11 +105,35 @@ class Sleeper:
         self._wake_up()
         self._session.get_up()
 
-    def answer(self) -> None:
-        """A notification came: get up right before the claim that answers it."""
+    def notified(self, free: Collection[str]) -> bool:
+        """Has a notification come? Then get up right before the claim that answers it. Where it was meant for a queue
+        that is not among ``free``, and will not be claimed from, another sleeper is woken.
+        """
+        if not self._session.take_notification():
+            return False
+        seen_on = self.seen_on
         if self._posture is not Posture.AWAKE:
             self._wake_up()
             self._session.get_up_with_claim()
+        self._pass_on(queue for queue in seen_on if queue not in free)
+        return True
+
+    def wake_another(self, queue: str) -> None:
+        """Another process than this one, and of each queue not more often than WAKE_NEXT_SECONDS."""
+        self.get_up()
+        if clock.monotonic() >= self._next_wake.get(queue, 0.0):
+            self._next_wake[queue] = clock.monotonic() + WAKE_NEXT_SECONDS
+            self._session.wake(queue)
+
+    def leave(self) -> None:
+        """No enqueuer counts on this process from here on; who did a moment ago is answered by another."""
+        seen_on = self.seen_on
+        self.get_up()
+        self._pass_on(seen_on)
+
+    def _pass_on(self, queues: Iterable[str]) -> None:
+        for queue in queues:
+            self._session.wake(queue)
 
     def _wake_up(self) -> None:
         if self._posture is not Posture.AWAKE:
