@@ -167,13 +167,15 @@ class Executor:
         """The COMMIT was refused, or its answer lost: the row tells. Asked until there is an answer or the
         process ends.
         """
-        alias = get_settings().database
+        alias, said = get_settings().database, False
         while True:
             try:
                 connections[alias].close()
                 return not Job.objects.using(alias).filter(pk=run.job.id).exists()
-            except Error:
-                logger.exception("Job %s: whether its transaction committed is not known yet.", run.job.id)
+            except Error as error:
+                if not said:
+                    logger.warning("Job %s: asking whether its transaction has committed: %s", run.job.id, error)
+                    said = True
                 if self._pause():
                     raise
 

@@ -9,10 +9,9 @@ again with growing pauses.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from uuid import UUID
 
 from django_jobs import clock
 from django_jobs.engines.protocol import EngineUnavailable, Session
@@ -138,7 +137,7 @@ class Loop:
         if self._backoff.left and not self._stopping.handed_back:
             self._wait = self._backoff.left
             return
-        if (self._backoff.active or self._backoff.looks_again()) and not self._is_back():
+        if (self._backoff.active or self._backoff.looks_again()) and not self._gave_unknown_back():
             return
         outcomes = self._gather()
         claims = self._claims()
@@ -150,6 +149,7 @@ class Loop:
             self._unsettled = outcomes
             self._back_off(error)
             return
+        self._backoff.succeeded()
         self._unsettled = list(tick.busy)
         self.busy_rows.note(tick.busy)
         self._books.close(outcomes, tick)
@@ -290,20 +290,16 @@ class Loop:
         self._wait = self._backoff.left
         self.sleeper.forget()
 
-    def _is_back(self) -> bool:
-        """Does the database answer (again)? The question is what we hold: a claim may have gone through although its
-        answer never came, and such jobs are given back, unstarted.
+    def _gave_unknown_back(self) -> bool:
+        """A claim may have gone through although its answer never came: such jobs are given back, unstarted. False:
+        the database does not answer yet. That it does is not said before a tick went through: one that is read-only
+        answers this question.
         """
         try:
             leases = self.session.my_leases()
         except EngineUnavailable as error:
             self._back_off(error)
             return False
-        self._backoff.succeeded()
-        self._release_unknown(leases)
-        return True
-
-    def _release_unknown(self, leases: Mapping[UUID, int | None]) -> None:
         held = {(run.job.id, run.job.token) for _, run in self.held.snapshot()}
         held |= {(outcome.job_id, outcome.token) for outcome in self._unsettled}
         self._unsettled += [
@@ -311,6 +307,7 @@ class Loop:
             for job_id, token in leases.items()
             if token is not None and (job_id, token) not in held
         ]
+        return True
 
     # Tending
 

@@ -37,6 +37,7 @@ class Renewer:
         self._pause = pause.total_seconds()
         self._pulse = pulse
         self._retry_pause = min(RETRY_SECONDS, self._pause / 4)
+        self._trouble = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="django_jobs renewer", daemon=True)
 
@@ -72,12 +73,21 @@ class Renewer:
         try:
             renewal = self.run_once(session)
         except EngineUnavailable as error:
-            logger.warning("Leases could not be renewed; trying again in %.2g s: %s", self._retry_pause, error)
+            self._note_trouble(str(error))
             return False
         except Exception:
             logger.exception("Leases could not be renewed; trying again in %.2g s.", self._retry_pause)
             return False
+        self._note_trouble("")
         return renewal is None or not renewal.busy
+
+    def _note_trouble(self, trouble: str) -> None:
+        """Said once, and once when it is over."""
+        if trouble and trouble != self._trouble:
+            logger.warning("Leases could not be renewed; trying again each %.2g s: %s", self._retry_pause, trouble)
+        elif self._trouble and not trouble:
+            logger.warning("Leases are renewed again.")
+        self._trouble = trouble
 
     def run_once(self, session: Session) -> Renewal | None:
         """Renew what is held now. Runs learn here that they are cancelled or lost."""

@@ -127,6 +127,31 @@ def test_settling_that_fails_is_tried_until_it_succeeds(job, monkeypatch):
     assert (get_job(enqueued.id).status, runs, len(failures)) == ("succeeded", [1], 3)
 
 
+def test_renewals_that_fail_again_and_again_are_said_once_and_so_is_their_end(job, monkeypatch, configure, caplog):
+    configure(LEASE=4)
+    session_type = type(open_session(EngineConfig(alias="default")))
+    real, failures, release = session_type.renew, [], threading.Event()
+
+    def renew(self, leases):
+        if len(failures) < 4:
+            failures.append(1)
+            raise EngineUnavailable("not now")
+        return real(self, leases)
+
+    monkeypatch.setattr(session_type, "renew", renew)
+
+    @job("long")
+    def long():
+        assert release.wait(30)
+
+    with running_worker():
+        long.enqueue()
+        wait_for(lambda: "Leases are renewed again." in caplog.text, timeout=30)
+        release.set()
+    assert len(failures) == 4
+    assert caplog.text.count("Leases could not be renewed") == 1
+
+
 def test_a_claim_whose_answer_was_lost_is_given_back_unharmed(job, noop, monkeypatch):
     session_type = type(open_session(EngineConfig(alias="default")))
     real, lost = session_type.tick, []
@@ -184,7 +209,8 @@ def test_a_standby_that_stands_still_for_longer_than_a_call_may_take_costs_no_at
             cursor.execute("SELECT pg_reload_conf()")
             jobs = noop.enqueue_many({} for _ in range(30))
             wait_for(lambda: "has not answered for 5 s" in caplog.text, timeout=20)
-            wait_for(lambda: "available again" in caplog.text)
+            wait_for(lambda: worker.process.loop._backoff._pause > 0.1, timeout=20, message="the next claim to stall")
+            assert "available again" not in caplog.text, "who only answers questions is not back"
             cursor.execute("ALTER SYSTEM RESET synchronous_standby_names")
             cursor.execute("SELECT pg_reload_conf()")
             wait_for(lambda: all(get_job(one.id).status == "succeeded" for one in jobs), timeout=30)

@@ -149,6 +149,9 @@ def test_a_server_that_turns_read_only_for_a_while_is_left_and_found_again(job, 
             admin.execute("ALTER SYSTEM SET default_transaction_read_only = on")
             admin.execute("SELECT pg_reload_conf()")
             refused = next(n for n in range(len(gates)) if is_refused(n))
+            # It answers what is only read all the while.
+            wait_for(lambda: worker.process.loop._backoff._pause > 1, timeout=30, message="the pauses to grow")
+            assert "available again" not in caplog.text
             admin.execute("ALTER SYSTEM RESET default_transaction_read_only")
             admin.execute("SELECT pg_reload_conf()")
         for gate in gates:
@@ -163,3 +166,4 @@ def test_a_server_that_turns_read_only_for_a_while_is_left_and_found_again(job, 
     assert (info.result, info.attempts) == (f"{refused} ended meanwhile", 1)
     said = [r for r in caplog.records if r.levelno == logging.ERROR and "read-only transaction" in r.getMessage()]
     assert len(said) == 1, "an outage is said once"
+    assert caplog.text.count("available again") == 1
