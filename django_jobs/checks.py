@@ -21,7 +21,8 @@ from django.db.models.functions import Now
 from .conf import SETTING, Settings, did_you_mean, get_settings
 from .engines import SUPPORTED
 from .exceptions import ConfigurationError, EnqueueError, UnknownQueue
-from .models import SEEN_WITHIN, Job, Worker
+from .models import Job, Worker
+from .models.worker import alive, slots_in
 from .operations.declared_schedules import declared_schedules
 from .policy import MOST_IDLE
 from .registry import registry
@@ -306,8 +307,8 @@ def _fleet(connection: BaseDatabaseWrapper) -> tuple[list[int], int]:
     """
     found = []
     if Worker._meta.db_table in connection.introspection.table_names():
-        alive = Worker.objects.using(connection.alias).filter(stopped_at=None, last_seen_at__gt=Now() - SEEN_WITHIN)
-        found = list(alive.values_list("host", "queues"))
+        workers = Worker.objects.using(connection.alias).filter(alive(Now()))
+        found = list(workers.values_list("host", "queues"))
     if not found:
         return [get_settings().concurrency], 1
-    return [sum(group["slots"] for group in groups) for _, groups in found], len({host for host, _ in found})
+    return [slots_in(groups) for _, groups in found], len({host for host, _ in found})

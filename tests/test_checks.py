@@ -279,6 +279,16 @@ def test_each_machine_may_have_a_supervisor(no_job_types):
 
 @on_postgresql
 @pytest.mark.django_db
+def test_slots_that_another_build_told_in_another_way_count_as_none(no_job_types):
+    limit_role(1)
+    fleet_of(10)
+    for queues in ({}, ["default"], [{"queues": ["default"]}], [{"slots": "many"}]):
+        WorkerFactory(queues=queues)
+    assert "each with a connection for each slot (10 in all)" in budget_warning().msg
+
+
+@on_postgresql
+@pytest.mark.django_db
 def test_idle_processes_of_isolated_handlers_keep_connections_too():
     limit_role(20)
     fleet_of(10, 2)

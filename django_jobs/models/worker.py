@@ -50,6 +50,14 @@ def alive(now: datetime | Now) -> models.Q:
 
 def queues_in(groups: Any) -> set[str]:
     """The queues of ``Worker.queues``, a list of groups of slots. Takes whatever another build wrote there."""
-    records = [group for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
-    lists = [names for group in records if isinstance(names := group.get("queues"), list)]
+    lists = [names for group in _records(groups) if isinstance(names := group.get("queues"), list)]
     return {str(name) for names in lists for name in names}
+
+
+def slots_in(groups: Any) -> int:
+    """The slots of ``Worker.queues``; 0 for a group that tells none."""
+    return sum(slots for group in _records(groups) if isinstance(slots := group.get("slots"), int))
+
+
+def _records(groups: Any) -> list[dict[str, Any]]:
+    return [group for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []

@@ -53,10 +53,11 @@ PLACES = {
     "processing": lambda **f: JobFactory(processing=True, **f).pk,
     "cancelling": lambda **f: JobFactory(processing=True, cancel_requested_at=timezone.now(), **f).pk,
     "untaken": lambda **f: JobFactory(scheduled=True, untaken_since=timezone.now(), **f).pk,
+    "of a later release": lambda **f: JobFactory(status="zzz", **f).pk,
     "dead": lambda **f: DeadJobFactory(**f).pk,
     "dead, nothing known": lambda **f: DeadJobFactory(error_type="", error_summary="", fingerprint="", **f).pk,
 }
-FINISHED = ("succeeded", "cancelled", "discarded")
+FINISHED = ("succeeded", "cancelled", "discarded", "zzz")
 
 
 @pytest.mark.parametrize("place", PLACES)

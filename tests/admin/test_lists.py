@@ -45,6 +45,15 @@ def test_pages_hold_every_row_once_the_newest_first(boss, name, factory):
     assert [pk for rows in pages for pk in rows] == made[::-1]
 
 
+@pytest.mark.parametrize(
+    ("name", "factory"), [("job_changelist", JobFactory), ("jobhistory_changelist", JobHistoryFactory)]
+)
+def test_a_state_of_a_later_release_is_shown_as_it_is(boss, name, factory):
+    row = factory(status="zzz")
+    assert walk(boss, name) == [[row.pk]]
+    assert "zzz" in page(boss, name)
+
+
 def test_dead_jobs_of_one_moment_are_all_shown(boss):
     moment = timezone.now()
     made = {row.pk for row in DeadJobFactory.create_batch(120, failed_at=moment)}

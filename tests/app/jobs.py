@@ -11,6 +11,8 @@ import threading
 import time
 from pathlib import Path
 
+from django.utils import timezone, translation
+
 from django_jobs import RunningJob, job
 from django_jobs.worker.poke import Poke
 from django_jobs.worker.renewer import Renewer
@@ -170,6 +172,17 @@ def do_garble():
             os.write(fileno, b'\xff no JSON\n[1]\n{"ended": 5}\n')
 
 
+def do_raise(error):
+    raise error
+
+
+def do_travel():
+    seen = [translation.get_language(), timezone.get_current_timezone_name(), os.getpid()]
+    translation.activate("es")
+    timezone.activate("Asia/Tokyo")
+    return seen
+
+
 TRICKS = {
     "garble": do_garble,
     "long": lambda: "y" * 60_000,
@@ -182,7 +195,11 @@ TRICKS = {
     "print": do_print,
     "hide death": do_hide_death,
     "interrupt": lambda: os.kill(os.getpid(), signal.SIGINT),
-    "GeneratorExit": lambda: (_ for _ in ()).throw(GeneratorExit("out")),
+    "GeneratorExit": lambda: do_raise(GeneratorExit("out")),
+    "KeyboardInterrupt": lambda: do_raise(KeyboardInterrupt("typed")),
+    "CancelledError": lambda: do_raise(asyncio.CancelledError("cancelled")),
+    "TimeoutError": lambda: do_raise(TimeoutError("late")),
+    "travel": do_travel,
 }
 
 

@@ -18,7 +18,7 @@ from django_jobs.operations.dead_group_counts import fold_changes
 from django_jobs.registry import registry
 from tests.engines.support import another_connection
 from tests.factories import DeadJobFactory, JobFactory, QueueFactory, WorkerFactory
-from tests.operations.support import committing, on_postgresql
+from tests.operations.support import committing, on_postgresql, sleeper
 from tests.waiting import wait_for
 
 pytestmark = committing
@@ -297,6 +297,17 @@ def test_an_old_transaction_is_told_with_who_holds_it(find, settings):
         assert "(report), idle in transaction" in find("old_transaction")[subject]
     settings.DJANGO_JOBS = settings.DJANGO_JOBS | {"ALERT_OLD_TRANSACTION": 3600}
     assert find("old_transaction") == {}
+
+
+@on_postgresql
+def test_a_sleeping_worker_that_stands_still_under_a_flood_of_notifications_is_told(find, settings):
+    settings.DJANGO_JOBS = settings.DJANGO_JOBS | {"ALERT_OLD_TRANSACTION": 0.01}
+    with sleeper() as stopped, connection.cursor() as cursor:
+        pid = stopped._connection.info.backend_pid
+        many = "SELECT pg_notify(%s, i || repeat('x', 7000)) FROM generate_series(1, 500) i"
+        cursor.execute(many, [f"django_jobs_{pid}"])
+        wait_for(lambda: f"pid {pid}" in find("old_transaction"))
+        assert find("old_transaction")[f"pid {pid}"].endswith("idle. Dead rows stay meanwhile.")
 
 
 @on_postgresql

@@ -6,6 +6,7 @@ import signal
 import subprocess
 
 import pytest
+from django.conf import settings
 
 from django_jobs import RunningJob, cancel, get_job
 from django_jobs.clock import DatabaseClock
@@ -31,6 +32,13 @@ def run_trick(name):
     return get_job(enqueued.id)
 
 
+def test_language_and_time_zone_are_the_defaults_for_every_run():
+    jobs = [trick.enqueue(name="travel") for _ in range(3)]
+    drain(concurrency=1)
+    seen = [get_job(one.id).result for one in jobs]
+    assert seen == [[settings.LANGUAGE_CODE, settings.TIME_ZONE, seen[0][2]]] * 3
+
+
 def test_the_handler_runs_in_another_process_which_is_kept_for_the_next_run():
     jobs = [trick.enqueue(name="return") for _ in range(3)]
     drain(concurrency=1)
@@ -45,6 +53,9 @@ def test_the_handler_runs_in_another_process_which_is_kept_for_the_next_run():
         ("raise", "tests.app.jobs.TwoArguments", "a single text"),
         ("exit", "SystemExit", "7"),
         ("GeneratorExit", "GeneratorExit", "out"),
+        ("KeyboardInterrupt", "KeyboardInterrupt", "typed"),
+        ("CancelledError", "asyncio.exceptions.CancelledError", "cancelled"),
+        ("TimeoutError", "TimeoutError", "late"),
         ("os._exit", "django_jobs.exceptions.RunProcessDied", "exit code 3"),
         ("segfault", "django_jobs.exceptions.RunProcessDied", "SIGSEGV"),
         ("hide death", "django_jobs.exceptions.RunProcessDied", "exit code 4"),

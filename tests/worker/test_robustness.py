@@ -2,16 +2,23 @@
 
 import logging
 import threading
+from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.utils import timezone
 
 from django_jobs import RunningJob, get_job
-from django_jobs.models import Job
+from django_jobs.models import Job, JobHistory
 from django_jobs.registry import registry
 from django_jobs.worker import endings, executor
-from tests.factories import JobFactory
+from tests.factories import JobFactory, JobHistoryFactory
 from tests.waiting import wait_for
 from tests.worker.embedded import drain, running_worker
+
+
+def ago(**duration):
+    return timezone.now() - timedelta(**duration)
 
 
 class BrokenFilter(logging.Filter):
@@ -95,6 +102,19 @@ def test_an_event_loop_that_gets_no_thread_is_started_another_time(job, refused_
     assert drain() == 0
     assert (get_job(enqueued.id).status, get_job(enqueued.id).attempts) == ("succeeded", 1)
     assert refused_threads == {"django_jobs event loop": 0}
+
+
+def test_rows_in_a_state_of_a_later_release_are_left_alone_and_hold_nobody_up(noop):
+    strange = JobFactory(status="zzz", run_at=ago(days=1), lease_token=7, locked_by="w", locked_until=ago(days=1))
+    JobHistoryFactory(status="zzz", job_id=strange.id)
+    before = Job.objects.filter(pk=strange.id).values().get()
+    with running_worker() as worker:
+        for _ in range(2):
+            enqueued = noop.enqueue()
+            wait_for(lambda job_id=enqueued.id: get_job(job_id).status == "succeeded")
+            wait_for(lambda: worker.posture == "asleep" or connection.vendor == "sqlite")
+    assert Job.objects.filter(pk=strange.id).values().get() == before
+    assert JobHistory.objects.get(job_id=strange.id).status == "zzz"
 
 
 @pytest.mark.parametrize("error", [RuntimeError("broken"), SystemExit(1), RecursionError()], ids=repr)
