@@ -6,7 +6,7 @@ import json
 import os
 import random
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -126,8 +126,8 @@ class Arena:
     # What is done to it
 
     def kill(self, pid: int, number: int = signal.SIGKILL) -> None:
-        os.kill(pid, number)
         self.silences.append(Silence(pid=pid, since=journal.now(), until=None, why=signal.Signals(number).name))
+        os.kill(pid, number)
 
     def replace(self, *ended: WorkerProcess) -> None:
         """New workers for those that end by themselves by now."""
@@ -172,6 +172,18 @@ class Arena:
             return sorted({run.pid for run in runs}) if len(runs) >= number else None
 
         return self.wait(pids, f"{number} long runs to begin")
+
+    def order_long_runs_on(self, pids: Iterable[int], seconds: float) -> None:
+        """The same, one after the other, until each of these processes runs one."""
+        running: set[int] = set()
+        while not running.issuperset(pids):
+            running.update(self.order_long_runs(1, seconds))
+
+    def order_begun(self, seconds: float) -> str:
+        """One job that runs for so long, once it does."""
+        job_id = self.order(record, seconds=seconds)
+        self.wait(lambda: any(run.job_id == job_id for run in journal.noted_runs()), "the job to run")
+        return job_id
 
     def wait(self, condition: Callable[[], T | None], what: str, timeout: float = RECOVERY_SECONDS) -> T:
         """The condition may ask the database; while that is away, it does not hold."""

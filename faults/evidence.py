@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-LOST = "WorkerLost"
+LOST, TIMED_OUT = "WorkerLost", "RunTimedOut"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -14,6 +14,7 @@ class NotedRun:
 
     job_id: str
     token: int
+    attempt: int
     pid: int
     started_at: float
     ended_at: float | None = None
@@ -50,7 +51,9 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Jobs by their ids as texts. ``deadly``: processes that a handler ended. ``sessions``: left in the database."""
+    """Jobs by their ids as texts. ``deadly``: processes that a handler ended, and when. ``sessions``: left in the
+    database. ``epoch``: what the database's clock showed, in seconds since 1970, when the journal's showed zero.
+    """
 
     lease: float
     acknowledged: frozenset[str] = frozenset()
@@ -61,5 +64,6 @@ class Evidence:
     atomic_effects: Counter[str] = field(default_factory=Counter)
     runs: Sequence[NotedRun] = ()
     silences: Sequence[Silence] = ()
-    deadly: frozenset[int] = frozenset()
+    deadly: Mapping[int, float] = field(default_factory=dict)
     sessions: Sequence[str] = ()
+    epoch: float = 0.0

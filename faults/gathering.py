@@ -1,5 +1,6 @@
 """Gathers the evidence: from the tables, the business data and the journal."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -27,8 +28,9 @@ def gather(lease: float, silences: Sequence[Silence]) -> Evidence:
         atomic_effects=Counter(str(job_id) for job_id, atomic in effects if atomic),
         runs=journal.noted_runs((silence.pid, silence.since) for silence in silences if silence.until is None),
         silences=silences,
-        deadly=frozenset(journal.deaths()),
+        deadly=journal.noted_deaths(),
         sessions=_left_sessions(),
+        epoch=_database_time() - journal.now(),
     )
 
 
@@ -49,6 +51,14 @@ def _dead() -> Iterator[Ended]:
         yield Ended(
             job_id=str(row["pk"]), type=row["type"], status="dead", attempts=row["attempts"], errors=row["errors"]
         )
+
+
+def _database_time() -> float:
+    if connection.vendor != "postgresql":
+        return time.time()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT extract(epoch FROM clock_timestamp())")
+        return float(cursor.fetchone()[0])
 
 
 def _left_sessions() -> list[str]:

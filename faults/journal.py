@@ -58,12 +58,14 @@ def _note(event: str, run: RunningJob) -> None:
 def noted_runs(deaths: Iterable[tuple[int, float]] = ()) -> list[NotedRun]:
     """In the order of their tokens. Whatever a process runs ends when it dies; ``deaths`` are pids and instants."""
     runs: dict[str, NotedRun] = {}
-    for instant, event, job_id, token, _, pid in read(RUNS):
+    for instant, event, job_id, token, attempt, pid in read(RUNS):
         if event == "start":
-            runs[token] = NotedRun(job_id=job_id, token=int(token), pid=int(pid), started_at=float(instant))
+            runs[token] = NotedRun(
+                job_id=job_id, token=int(token), attempt=int(attempt), pid=int(pid), started_at=float(instant)
+            )
         elif event == "end":
             runs[token].ended_at = float(instant)
-    for dead, died_at in (*deaths, *_noted_deaths()):
+    for dead, died_at in (*deaths, *noted_deaths().items()):
         for run in runs.values():
             if run.pid == dead and (run.ended_at is None or run.ended_at > died_at):
                 # It may have begun in the moment between the note and the death.
@@ -71,13 +73,9 @@ def noted_runs(deaths: Iterable[tuple[int, float]] = ()) -> list[NotedRun]:
     return sorted(runs.values(), key=lambda run: run.token)
 
 
-def deaths() -> set[int]:
-    """Processes that a handler ended."""
-    return {pid for pid, _ in _noted_deaths()}
-
-
-def _noted_deaths() -> list[tuple[int, float]]:
-    return [(int(pid), float(instant)) for instant, event, _, _, _, pid in read(RUNS) if event == "die"]
+def noted_deaths() -> dict[int, float]:
+    """Processes that a handler ended, and when."""
+    return {int(pid): float(instant) for instant, event, _, _, _, pid in read(RUNS) if event == "die"}
 
 
 def _path(name: str) -> Path:

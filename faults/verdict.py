@@ -1,19 +1,24 @@
 """Did the promises hold? Pure: from the evidence alone.
 
 Each check yields sentences about what is wrong. What P4 allows (a run that lost its lease by a silence that was made,
-or by its time-out, and went on beside the next one) is counted with its reason and is no fault.
+or by its time-out, and went on beside the next one) is counted with its reason and is no fault. The record of a lost
+run says when its lease was taken: that must be while its process was silent, after a lease without a renewal, or right
+after that, before it had time to renew.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import combinations
+from typing import Any
 
-from faults.evidence import Evidence, NotedRun
+from faults.evidence import LOST, TIMED_OUT, Evidence, NotedRun, Silence
 
-RENEWED_BEFORE = 1 / 3  # of a lease: a silence may begin so long after the last renewal
-TIMED_OUT = {"hang"}
+# Of a lease: a process that can renew its leases does so within that time. It is a third, and a machine may be busy.
+RENEWED_WITHIN = 0.4
+CLOCK_ERROR = 0.2  # seconds, in comparing the database's clock with the journal's
 ONCE = {"record_atomic", "swallow"}
 MOST_KEPT = 10
 PID = re.compile(r"\(.*-(\d+)-[0-9a-f]{12}\)")
@@ -101,12 +106,30 @@ def stale_endings(evidence: Evidence) -> Iterator[str]:
 
 def losses_without_reason(evidence: Evidence) -> Iterator[str]:
     """P4 and P5: a run is lost only by a death or a silence, and never by an outage of the database alone."""
-    known = evidence.deadly | {silence.pid for silence in evidence.silences}
     for job in evidence.ended:
         for error in job.losses:
-            match = PID.search(error["message"])
-            if match is None or int(match.group(1)) not in known:
+            if reason_of_loss(evidence, error) is None:
                 yield f"{job.type} {job.job_id}: lost without a reason: {error['message']} at {error.get('at')}"
+
+
+def reason_of_loss(evidence: Evidence, error: Mapping[str, Any]) -> str | None:
+    """Why the process could not keep the lease at the instant at which it was taken."""
+    pid, lost_at = _pid(error), _instant(evidence, error)
+    if pid is None or lost_at is None:
+        return None
+    if pid in evidence.deadly and evidence.deadly[pid] <= lost_at:
+        return "died"
+    explaining = (s for s in evidence.silences if s.pid == pid and explains(s, lost_at, evidence.lease))
+    return next((silence.why for silence in explaining), None)
+
+
+def explains(silence: Silence, lost_at: float, lease: float) -> bool:
+    """The lease must have run out within the silence; it may be taken until the process had time to renew it."""
+    if silence.until is None:
+        return silence.since <= lost_at
+    time_to_renew = RENEWED_WITHIN * lease
+    ran_out = silence.since - time_to_renew + lease
+    return ran_out <= min(lost_at, silence.until) and lost_at <= silence.until + time_to_renew
 
 
 def overlapping(runs: Iterable[NotedRun]) -> Iterator[tuple[NotedRun, NotedRun]]:
@@ -121,13 +144,15 @@ def overlapping(runs: Iterable[NotedRun]) -> Iterator[tuple[NotedRun, NotedRun]]
 
 
 def excuse(evidence: Evidence, old: NotedRun, new: NotedRun) -> str | None:
-    """P4: the older must have been silent for a lease, counted from a renewal, when the newer one started."""
-    if any(job.job_id == old.job_id and job.type in TIMED_OUT for job in evidence.ended):
-        return "time-out"
-    least = evidence.lease * (1 - RENEWED_BEFORE)
-    for silence in evidence.silences:
-        if silence.pid == old.pid and silence.since + least <= new.started_at:
-            return silence.why
+    """P4: before the newer run started, the older one was given up by its time-out, or lost for a reason."""
+    for error in (error for job in evidence.ended if job.job_id == old.job_id for error in job.errors):
+        given_up_at = _instant(evidence, error)
+        if error.get("attempt") != old.attempt or given_up_at is None or given_up_at > new.started_at + CLOCK_ERROR:
+            continue
+        if error["type"].endswith(TIMED_OUT):
+            return "time-out"
+        if error["type"].endswith(LOST) and _pid(error) == old.pid:
+            return reason_of_loss(evidence, error)
     return None
 
 
@@ -140,8 +165,19 @@ def recoveries(evidence: Evidence) -> Iterator[float]:
                 yield from [min(later) - silence.since] if later else []
 
 
+def _pid(error: Mapping[str, Any]) -> int | None:
+    match = PID.search(error["message"])
+    return int(match.group(1)) if match else None
+
+
+def _instant(evidence: Evidence, error: Mapping[str, Any]) -> float | None:
+    """By the journal's clock."""
+    return datetime.fromisoformat(error["at"]).timestamp() - evidence.epoch if "at" in error else None
+
+
 def _at_once(old: NotedRun, new: NotedRun) -> str:
-    return f"{old.job_id}: runs in the processes {old.pid} and {new.pid} at once, and nobody was silent for a lease."
+    pids = f"{old.pid} and {new.pid}"
+    return f"{old.job_id}: runs in the processes {pids} at once, and the older was not silent for a lease."
 
 
 def _named(what: str, job_ids: Iterable[str]) -> Iterator[str]:

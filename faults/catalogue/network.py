@@ -1,8 +1,8 @@
 """A network that swallows what it is sent: some workers are behind a proxy, others are not."""
 
+from collections.abc import Iterable
 from urllib.parse import urlsplit, urlunsplit
 
-from faults.app.jobs import record
 from faults.arena import Arena
 from faults.fault import fault
 from tests.tcp_proxy import BOTH, TO_CLIENT, TO_SERVER, TcpProxy
@@ -18,12 +18,11 @@ def dead_links(arena: Arena) -> None:
     """
     arena.use_lease(LEASE_ABOVE_PATIENCE)
     proxies = {arena.proxy(): direction for direction in (TO_SERVER, TO_CLIENT)}
-    for proxy in proxies:
-        arena.start_workers(1, FAULTS_DATABASE=_through(proxy, arena.database.url))
+    behind = _start_behind(arena, proxies)
     arena.start_workers(1)
     arena.start_load()
     for _ in arena.rounds(short=1, long=10):
-        arena.order(record, seconds=1.2 * arena.lease)
+        arena.order_long_runs_on(behind, 1.2 * arena.lease)
         for proxy, direction in proxies.items():
             proxy.cut(direction)
         arena.pause(1.2 * arena.lease)
@@ -34,19 +33,29 @@ def dead_links(arena: Arena) -> None:
 
 @fault("postgresql")
 def blackhole(arena: Arena) -> None:
-    """Nothing comes through to two of three workers for two leases, on new connections either: others take over."""
-    proxy = arena.proxy()
-    behind = arena.start_workers(2, FAULTS_DATABASE=_through(proxy, arena.database.url))
+    """For two leases, and on new connections too, nothing comes through from one worker, nothing to another, neither
+    for a third: a fourth takes over.
+    """
+    proxies = {arena.proxy(): directions for directions in ([TO_SERVER], [TO_CLIENT], BOTH)}
+    behind = _start_behind(arena, proxies)
     arena.start_workers(1)
     arena.start_load()
     for _ in arena.rounds(short=1, long=10):
-        arena.order(record, seconds=1.5 * arena.lease)
-        with arena.silence([worker.pid for worker in behind], "cut off"):
-            proxy.cut(*BOTH, new=True)
+        arena.order_long_runs_on(behind, 1.5 * arena.lease)
+        with arena.silence(behind, "cut off"):
+            for proxy, directions in proxies.items():
+                proxy.cut(*directions, new=True)
             arena.pause(2 * arena.lease)
-            proxy.heal()
-            _reset(proxy)
+            for proxy in proxies:
+                proxy.heal()
+                _reset(proxy)
         arena.wait_until_work_goes_on()
+
+
+def _start_behind(arena: Arena, proxies: Iterable[TcpProxy]) -> list[int]:
+    """A worker behind each."""
+    urls = [_through(proxy, arena.database.url) for proxy in proxies]
+    return [worker.pid for url in urls for worker in arena.start_workers(1, FAULTS_DATABASE=url)]
 
 
 def _through(proxy: TcpProxy, url: str) -> str:

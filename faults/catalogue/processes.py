@@ -2,6 +2,8 @@
 
 from functools import partial
 
+from django_jobs.models import Job, Worker
+from faults import journal
 from faults.arena import Arena
 from faults.fault import fault
 from faults.processes import SupervisorProcess
@@ -30,8 +32,13 @@ def killed_children(arena: Arena) -> None:
     for _ in arena.rounds(short=1, long=20):
         arena.order_long_runs(5, seconds=arena.lease)
         doomed = arena.random.sample(sorted(supervisor.worker_pids()), 3)
+        names = list(Worker.objects.filter(pid__in=doomed, stopped_at=None).values_list("pk", flat=True))
         for pid in doomed:
             arena.kill(pid)
+        killed_at = journal.now()
+        arena.wait(partial(_have_no_lease, names), "the jobs of the dead to be free")
+        seconds = journal.now() - killed_at
+        arena.expect(seconds < arena.lease / 2, f"The jobs of the dead were free after {seconds:.1f} s only.")
         arena.wait_until_work_goes_on()
         arena.wait(partial(_has_five_without, supervisor, set(doomed)), "5 children again")
 
@@ -44,6 +51,10 @@ def frozen_workers(arena: Arena) -> None:
     for _ in arena.rounds(short=1, long=10):
         arena.freeze(arena.order_long_runs(4, seconds=arena.lease)[:2], 2 * arena.lease)
         arena.wait_until_work_goes_on()
+
+
+def _have_no_lease(names: list[str]) -> bool:
+    return not Job.objects.filter(locked_by__in=names, status="processing").exists()
 
 
 def _has_five_without(supervisor: SupervisorProcess, gone: set[int]) -> bool:

@@ -8,7 +8,6 @@ from django.db import connection, transaction
 
 from django_jobs.models import Job, JobHistory
 from django_jobs.models.partitions import add_partitions
-from faults.app.jobs import record
 from faults.arena import Arena
 from faults.fault import fault
 
@@ -21,12 +20,14 @@ def locked_row(arena: Arena) -> None:
     arena.start_workers(2)
     arena.start_load()
     for _ in arena.rounds(short=1, long=3):
-        job_id = arena.order(record, seconds=0.5)
-        arena.wait(Job.objects.filter(pk=job_id, status="processing").exists, "the job to run")
+        job_id = arena.order_begun(seconds=arena.lease / 2)
         with psycopg.connect(arena.database.url) as somebody:
-            somebody.execute("SELECT 1 FROM django_jobs_job WHERE id = %s FOR UPDATE", [job_id])
+            locked = somebody.execute("SELECT 1 FROM django_jobs_job WHERE id = %s FOR UPDATE", [job_id]).fetchall()
+            arena.expect(locked, "The job had ended before its row was locked.")
             arena.pause(1.5 * arena.lease if arena.short else 60)
             arena.wait_until_work_goes_on()
+            held = Job.objects.filter(pk=job_id, status="processing").exists()
+            arena.expect(held, "The job was not held until its row was unlocked.")
         arena.wait_until_ended(job_id)
 
 

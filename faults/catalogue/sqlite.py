@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from faults.app.jobs import record
+from django_jobs.models import Job
 from faults.arena import Arena
 from faults.fault import fault
 
@@ -14,10 +14,12 @@ def locked_database(arena: Arena) -> None:
     arena.start_load()
     path = arena.database.url.removeprefix("sqlite://")
     for _ in arena.rounds(short=1, long=10):
-        arena.order(record, seconds=arena.lease)
+        job_id = arena.order_begun(seconds=arena.lease)
         somebody = sqlite3.connect(path, isolation_level=None, timeout=30)
         somebody.execute("BEGIN IMMEDIATE")
         arena.pause(1.5 * arena.lease)
+        held = Job.objects.filter(pk=job_id, status="processing").exists()
+        arena.expect(held, "No run was held while the file was locked.")
         somebody.execute("ROLLBACK")
         somebody.close()
         arena.wait_until_recovered()
