@@ -30,7 +30,7 @@ def killed_children(arena: Arena) -> None:
     supervisor = arena.start_supervisor(5)
     arena.start_load()
     for _ in arena.rounds(short=1, long=20):
-        arena.order_long_runs(5, seconds=arena.lease)
+        arena.order_long_runs(5, seconds=arena.lease / 2)
         doomed = arena.random.sample(sorted(supervisor.worker_pids()), 3)
         names = list(Worker.objects.filter(pid__in=doomed, stopped_at=None).values_list("pk", flat=True))
         for pid in doomed:
@@ -41,6 +41,7 @@ def killed_children(arena: Arena) -> None:
         arena.expect(seconds < arena.lease / 2, f"The jobs of the dead were free after {seconds:.1f} s only.")
         arena.wait_until_work_goes_on()
         arena.wait(partial(_has_five_without, supervisor, set(doomed)), "5 children again")
+        arena.wait(_is_nothing_suspect, "what was lost to have run alone")
 
 
 @fault("postgresql", "sqlite")
@@ -59,3 +60,7 @@ def _have_no_lease(names: list[str]) -> bool:
 
 def _has_five_without(supervisor: SupervisorProcess, gone: set[int]) -> bool:
     return len(supervisor.worker_pids() - gone) == 5
+
+
+def _is_nothing_suspect() -> bool:
+    return not Job.objects.filter(lost_runs__gt=0).exists()
