@@ -31,7 +31,7 @@ def main() -> None:
         for name in arguments.names:
             results.append(attack(name, database, short=arguments.short, seed=arguments.seed, keep=arguments.keep))
             tell(results, arguments)
-    sys.exit(any(result.troubles for result in results))
+    sys.exit(report.exit_code(results))
 
 
 def parse() -> argparse.Namespace:

@@ -77,6 +77,10 @@ class Result:
         return facts
 
 
+def exit_code(results: Sequence[Result]) -> int:
+    return int(any(result.troubles for result in results))
+
+
 def line(result: Result) -> str:
     return f"{result.name:34}{result.word:8} {result.skipped or ''}{_figures(result)}"
 

@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from faults.__main__ import listed
+from tests.postgres_server import PostgresServer
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 900
@@ -36,11 +38,11 @@ def results(request):
     return {result["fault"]: result for result in map(json.loads, lines)}
 
 
-def start_kit(names):
+def start_kit(arguments, **more):
     command = ("-m", "faults", "--short", "--format=json", f"--database={os.environ['TEST_DATABASE']}")
-    environment = {name: value for name, value in os.environ.items() if name not in NOT_FOR_THE_KIT}
+    environment = {name: value for name, value in os.environ.items() if name not in NOT_FOR_THE_KIT} | more
     return subprocess.Popen(
-        [sys.executable, *command, *names], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
+        [sys.executable, *command, *arguments], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
     )
 
 
@@ -53,6 +55,31 @@ def test_every_promise_holds_under(name, results):
     assert result["troubles"] == [], f"seed {result['seed']}"
     assert result["acknowledged"] > 20
     assert result["succeeded"] + result["dead"] >= result["acknowledged"]
+
+
+@pytest.mark.skipif(os.environ["TEST_DATABASE"] != "postgresql", reason="a SQLite file is the kit's own")
+def test_on_a_server_of_yours_it_leaves_nothing_and_names_what_it_skipped(tmp_path):
+    report = tmp_path / "report.md"
+    with PostgresServer() as server:
+        kit = start_kit(["restart_fast", "hangs", f"--report={report}"], DATABASE_URL=server.url())
+        try:
+            restart, hangs = map(json.loads, kit.communicate(timeout=SECONDS)[0].splitlines())
+        finally:
+            kit.terminate()
+            code = kit.wait()
+        databases = server_databases(server)
+    why = "it needs a PostgreSQL of the kit's own: run it without DATABASE_URL"
+    assert (restart["verdict"], restart["skipped"]) == ("skipped", why)
+    assert (hangs["verdict"], hangs["troubles"], code) == ("held", [], 0)
+    assert databases == {"postgres", "template0", "template1"}
+    page = report.read_text(encoding="utf-8")
+    assert "1 faults held, 0 failed, 1 were skipped" in page
+    assert f"- skipped: restart_fast (postgresql), because {why}" in page
+
+
+def server_databases(server):
+    with psycopg.connect(server.url()) as connection:
+        return {name for (name,) in connection.execute("SELECT datname FROM pg_database")}
 
 
 def test_each_fault_says_what_is_done():
