@@ -200,6 +200,10 @@ class Arena:
         self.wait_until_work_goes_on()
         self.recoveries.append(journal.now() - over)
 
+    def wait_until_nothing_is_suspect(self) -> None:
+        """What was lost has run, one at a time in each process, so that the next round starts afresh."""
+        self.wait(lambda: not Job.objects.filter(lost_runs__gt=0).exists(), "what was lost to have run")
+
     def wait_until_ended(self, *job_ids: str) -> None:
         self.wait(lambda: not Job.objects.filter(pk__in=job_ids).exists(), f"{len(job_ids)} jobs to end")
 

@@ -50,6 +50,7 @@ def blackhole(arena: Arena) -> None:
                 proxy.heal()
                 _reset(proxy)
         arena.wait_until_work_goes_on()
+        arena.wait_until_nothing_is_suspect()
 
 
 def _start_behind(arena: Arena, proxies: Iterable[TcpProxy]) -> list[int]:

@@ -41,7 +41,7 @@ def killed_children(arena: Arena) -> None:
         arena.expect(seconds < arena.lease / 2, f"The jobs of the dead were free after {seconds:.1f} s only.")
         arena.wait_until_work_goes_on()
         arena.wait(partial(_has_five_without, supervisor, set(doomed)), "5 children again")
-        arena.wait(_is_nothing_suspect, "what was lost to have run alone")
+        arena.wait_until_nothing_is_suspect()
 
 
 @fault("postgresql", "sqlite")
@@ -60,7 +60,3 @@ def _have_no_lease(names: list[str]) -> bool:
 
 def _has_five_without(supervisor: SupervisorProcess, gone: set[int]) -> bool:
     return len(supervisor.worker_pids() - gone) == 5
-
-
-def _is_nothing_suspect() -> bool:
-    return not Job.objects.filter(lost_runs__gt=0).exists()
