@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from django.db.models.functions import Now
@@ -49,7 +49,8 @@ class Reporter(Service):
         running = self._running()
         with connection_for_a_turn(self._alias), brief_transaction(self._alias):
             self._show_worker(running, **more)
-            counts = self._write_counts()
+            counts = self._counts.unwritten()
+            write_counts(self._alias, self._row.pk, counts)
         self._shown, self._shown_at = running, clock.monotonic()
         self._counts.note_written(counts)
         return len(counts)
@@ -62,26 +63,26 @@ class Reporter(Service):
             workers.bulk_create([self._row], ignore_conflicts=True)
             workers.filter(pk=self._row.pk).update(**shown)
 
-    def _write_counts(self) -> dict[Key, Count]:
-        counts = self._counts.unwritten()
-        rows = [self._count_row(key, count) for key, count in counts.items()]
-        JobCount.objects.using(self._alias).bulk_create(
-            rows,
-            update_conflicts=True,
-            unique_fields=["minute", "process", "queue", "type", "outcome"],
-            update_fields=["count", "total_ms", "histogram"],
-        )
-        return counts
 
-    def _count_row(self, key: Key, count: Count) -> JobCount:
-        minute, queue, type_name, outcome = key
-        return JobCount(
-            minute=minute,
-            process=self._row.pk,
-            queue=queue,
-            type=type_name,
-            outcome=outcome,
-            count=count.count,
-            total_ms=count.total_ms,
-            histogram=count.histogram,
-        )
+def write_counts(alias: str, process: str, counts: Mapping[Key, Count]) -> None:
+    """``process``: the one that counted, by a name that no other process ever has."""
+    JobCount.objects.using(alias).bulk_create(
+        [_count_row(process, key, count) for key, count in counts.items()],
+        update_conflicts=True,
+        unique_fields=["minute", "process", "queue", "type", "outcome"],
+        update_fields=["count", "total_ms", "histogram"],
+    )
+
+
+def _count_row(process: str, key: Key, count: Count) -> JobCount:
+    minute, queue, type_name, outcome = key
+    return JobCount(
+        minute=minute,
+        process=process,
+        queue=queue,
+        type=type_name,
+        outcome=outcome,
+        count=count.count,
+        total_ms=count.total_ms,
+        histogram=count.histogram,
+    )

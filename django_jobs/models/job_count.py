@@ -7,7 +7,8 @@ from django.db import models
 
 class JobCount(models.Model):
     """``outcome``: succeeded, cancelled, dead, retrying, snoozed, handed_back, untaken; ``lost`` for a run whose lease
-    ran out, counted by its rescuer; ``stale`` for a run that ended and no longer had its lease.
+    ran out or whose process died, counted by who rescued or freed it; ``stale`` for a run that ended
+    and no longer had its lease.
 
     ``histogram``: runs by duration; bucket ``n`` counts those under ``2**n`` ms, the last one the rest.
     """

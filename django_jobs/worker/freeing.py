@@ -1,7 +1,8 @@
 """Frees the leases of a process that is known to be dead, at once and with the cause on record.
 
-The supervisor saw it die; an operator says so by ``freejobs``. Runs that had started count as lost; a job that only
-waited in the process is handed back, its attempt refunded, where the supervisor knows that.
+The supervisor saw it die; an operator says so by ``freejobs``. Runs that had started count as lost, in the counts of
+whoever frees; a job that only waited in the process is handed back, its attempt refunded, where the supervisor knows
+that.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from uuid import UUID
 
 from django.db import connections
 from django.db.models.functions import Now
@@ -21,6 +23,8 @@ from django_jobs.engines.config import EngineConfig
 from django_jobs.engines.protocol import MAX_RESCUED, Judge, Session
 from django_jobs.engines.values import ExpiredLease
 from django_jobs.logs import get_logger
+from django_jobs.maintenance.counts import Counts
+from django_jobs.maintenance.reporter import write_counts
 from django_jobs.models import Worker
 from django_jobs.outcomes import Outcome, Rescheduled
 
@@ -44,14 +48,33 @@ def judge_of_dead(cause: str, started: frozenset[int] | None) -> Judge:
     return judge
 
 
-def free_leases(session: Session, worker: str, judge: Judge) -> Sequence[Outcome]:
-    """All of them, in as many calls as it takes. Raises EngineUnavailable."""
+def free_leases(session: Session, worker: str, judge: Judge, counts: Counts) -> Sequence[Outcome]:
+    """All of them, in as many calls as it takes; ``counts`` has the lost ones. Raises EngineUnavailable."""
+    leases: dict[UUID, ExpiredLease] = {}
+
+    def noting_judge(lease: ExpiredLease) -> Outcome:
+        leases[lease.job_id] = lease
+        return judge(lease)
+
     outcomes: list[Outcome] = []
-    while some := session.free(worker, judge):
+    while some := session.free(worker, noting_judge):
         outcomes += some
+        for lease in [leases[outcome.job_id] for outcome in some if not _is_refunded(outcome)]:
+            counts.add_lost(lease.queue, lease.type)
         if len(some) < MAX_RESCUED:
             break
     return outcomes
+
+
+def _is_refunded(outcome: Outcome) -> bool:
+    return isinstance(outcome, Rescheduled) and outcome.refund
+
+
+def report_counts(counts: Counts, config: EngineConfig) -> None:
+    """As rows of ``config.worker``."""
+    unwritten = counts.unwritten()
+    write_counts(config.alias, config.worker, unwritten)
+    counts.note_written(unwritten)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,11 +90,14 @@ class Dead:
 
 
 class Freer:
-    """Clears up in a thread of its own, so that a database that does not answer holds up nobody."""
+    """Clears up in a thread of its own, so that a database that does not answer holds up nobody. ``config.worker``: a
+    name that is new at each start, for the counts.
+    """
 
     def __init__(self, config: EngineConfig, give_up: timedelta) -> None:
         self._config = config
         self._give_up = give_up.total_seconds()
+        self._counts = Counts()
         self._dead: list[Dead] = []
         self._changed = threading.Condition()
         self._closing = False
@@ -111,7 +137,9 @@ class Freer:
     def _clear_up(self, dead: Dead) -> None:
         session = open_session(self._config)
         try:
-            outcomes = free_leases(session, dead.worker, judge_of_dead(dead.cause, dead.started))
+            judge = judge_of_dead(dead.cause, dead.started)
+            _tell_freed(dead, free_leases(session, dead.worker, judge, self._counts))
+            report_counts(self._counts, self._config)
             self._note_end(dead.worker)
         except Exception as error:  # noqa: BLE001 - whatever it is, the next death is to be dealt with
             self._put_off(dead, error)
@@ -119,15 +147,6 @@ class Freer:
         finally:
             session.close()
             connections.close_all()
-        if outcomes:
-            refunded = sum(isinstance(outcome, Rescheduled) and outcome.refund for outcome in outcomes)
-            logger.warning(
-                "%s (%s): %d jobs are free again, %d of them had not started.",
-                dead.cause,
-                dead.worker,
-                len(outcomes),
-                refunded,
-            )
         if dead.passes and not self._closing:
             self._again(dead, dead.passes.popleft())
 
@@ -143,3 +162,14 @@ class Freer:
 
     def _note_end(self, worker: str) -> None:
         Worker.objects.using(self._config.alias).filter(pk=worker, stopped_at=None).update(stopped_at=Now())
+
+
+def _tell_freed(dead: Dead, outcomes: Sequence[Outcome]) -> None:
+    if outcomes:
+        logger.warning(
+            "%s (%s): %d jobs are free again, %d of them had not started.",
+            dead.cause,
+            dead.worker,
+            len(outcomes),
+            sum(map(_is_refunded, outcomes)),
+        )

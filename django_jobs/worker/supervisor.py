@@ -25,6 +25,7 @@ from . import exit_codes
 from .child import Child, reap_strangers
 from .freeing import Freer
 from .poke import Poke
+from .registration import new_worker_id
 from .signals import STOP_SIGNALS, handling
 from .supervised import AT_ONCE, GRACEFULLY
 from .systemd import notify_systemd
@@ -84,7 +85,8 @@ class Supervisor:
         self._trouble = False
         self._silence = max(2 * settings.lease.total_seconds(), SHORTEST_SILENCE)
         self._turned_at = clock.monotonic()
-        config = EngineConfig(alias=settings.database, worker=f"supervisor-{os.getpid()}", lease=settings.lease)
+        self.id = f"supervisor-{new_worker_id()}"
+        config = EngineConfig(alias=settings.database, worker=self.id, lease=settings.lease)
         self._freer = Freer(config, give_up=2 * settings.lease)
 
     @property
@@ -108,7 +110,7 @@ class Supervisor:
         """Of all children together. Asked by other threads."""
         states = [child.state for child in self._children]
         return Vitals(
-            worker=f"supervisor-{os.getpid()}",
+            worker=self.id,
             live=clock.monotonic() - self._turned_at < 10 * TURN_SECONDS,
             ready=any(state.get("ready") for state in states),
             running=sum(state.get("running", 0) for state in states),

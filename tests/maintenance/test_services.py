@@ -12,6 +12,7 @@ from django_jobs.engines import statements
 from django_jobs.engines.config import SHORTEST_PATIENCE, EngineConfig
 from django_jobs.engines.protocol import EngineUnavailable
 from django_jobs.engines.values import Staging
+from django_jobs.maintenance import reporter as reporter_module
 from django_jobs.maintenance.counts import Counts
 from django_jobs.maintenance.partitioner import Partitioner
 from django_jobs.maintenance.reporter import Reporter
@@ -254,7 +255,7 @@ def test_a_report_that_failed_is_news_still(reporter, monkeypatch):
     reporter.run_once(None)
     reporter._running = lambda: 8
     with monkeypatch.context() as patch:
-        patch.setattr(reporter, "_write_counts", lambda: (_ for _ in ()).throw(OperationalError("gone")))
+        patch.setattr(reporter_module, "write_counts", lambda *_: (_ for _ in ()).throw(OperationalError("gone")))
         with pytest.raises(OperationalError):
             reporter.run_once(None)
     assert Worker.objects.get().running == 7

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from django_jobs import get_job
 from django_jobs.maintenance.reporter import Reporter
-from django_jobs.models import Job
+from django_jobs.models import Job, JobCount
 from tests.factories import JobFactory, WorkerFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,6 +58,13 @@ def test_the_runs_of_a_dead_worker_are_lost_at_once_with_the_cause_on_record(gon
     info = get_job(gone.jobs[0].pk)
     assert info.attempts == 1
     assert "freed by an operator (web-1-4711)" in info.errors[0]["message"]
+
+
+def test_freed_runs_are_counted_as_lost_in_rows_of_each_call_s_own(gone, lively):
+    for worker in (gone, lively):
+        free(worker.id, "--force")
+    counted = JobCount.objects.values_list("queue", "type", "outcome", "count")
+    assert sorted(counted) == [("default", "noop", "lost", 1), ("default", "noop", "lost", 2)]
 
 
 def test_a_whole_machine_can_be_freed(gone, lively):

@@ -15,7 +15,7 @@ from django.db import transaction
 
 import django_jobs
 from django_jobs import get_job
-from django_jobs.models import Job, Worker
+from django_jobs.models import Alert, DeadJob, Job, Worker
 from tests.app.jobs import die_now, hold, instant, leave_orphan, mark, nap, poison, quit_process
 from tests.app.models import Mark
 from tests.processes import children_of, is_running
@@ -50,6 +50,14 @@ def test_the_jobs_of_a_dead_child_are_free_at_once_with_the_cause_on_record(
         assert all(f"worker died: {number.name}" in message for message in messages)
     assert Worker.objects.get(pid=doomed).stopped_at is not None
     supervisor.wait_for_workers(2)
+
+
+def test_runs_that_die_with_their_process_again_and_again_raise_the_alert_of_lost_leases(start_supervisor):
+    start_supervisor(1, ALERT_LOST_LEASES=3, WATCH_EVERY=0.5, **LONG_LEASE)
+    poison.using(max_attempts=3).enqueue(label="poison")
+    wait_for(DeadJob.objects.exists, timeout=60)
+    wait_for(lambda: Alert.objects.filter(condition="lost_leases", state="open").exists(), timeout=30)
+    assert Alert.objects.get(condition="lost_leases").details == {"by_type": {"poison": 3}}
 
 
 @pytest.mark.parametrize("code", [3, 0])

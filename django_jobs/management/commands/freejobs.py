@@ -12,9 +12,11 @@ from django_jobs.conf import get_settings
 from django_jobs.engines import open_session
 from django_jobs.engines.config import EngineConfig
 from django_jobs.engines.protocol import EngineUnavailable
+from django_jobs.maintenance.counts import Counts
 from django_jobs.management.shell_command import ShellCommand
 from django_jobs.operations.holders import Holder, holders
-from django_jobs.worker.freeing import free_leases, judge_of_dead
+from django_jobs.worker.freeing import free_leases, judge_of_dead, report_counts
+from django_jobs.worker.registration import new_worker_id
 
 HELP = """\
 Free the jobs of a worker process that is gone, now, instead of when its leases run out.
@@ -55,7 +57,8 @@ class Command(ShellCommand):
                 f"Seen in the last minute: {', '.join(lively)}. Stop these processes, or use --force if they are "
                 "certainly gone: their jobs may run twice."
             )
-        return _told([asdict(holder) | {"freed": 0 if options["dry_run"] else _free(holder)} for holder in chosen])
+        freed = {} if options["dry_run"] else _free(chosen)
+        return _told([asdict(holder) | {"freed": freed.get(holder.worker, 0)} for holder in chosen])
 
     def _chosen(self, found: list[Holder], options: dict[str, Any]) -> list[Holder]:
         unknown = set(options["workers"]) - {holder.worker for holder in found}
@@ -68,15 +71,21 @@ class Command(ShellCommand):
         ]
 
 
-def _free(holder: Holder) -> int:
-    settings = get_settings()
-    session = open_session(EngineConfig(alias=settings.database, worker="freejobs", lease=settings.lease))
+def _free(chosen: list[Holder]) -> dict[str, int]:
+    """How many, of each."""
+    settings, counts = get_settings(), Counts()
+    config = EngineConfig(alias=settings.database, worker=f"freejobs-{new_worker_id()}", lease=settings.lease)
+    session, judge = open_session(config), judge_of_dead("freed by an operator", None)
+    freed: dict[str, int] = {}
     try:
-        return len(free_leases(session, holder.worker, judge_of_dead("freed by an operator", None)))
+        for holder in chosen:
+            freed[holder.worker] = len(free_leases(session, holder.worker, judge, counts))
+            report_counts(counts, config)
     except EngineUnavailable as error:
         raise CommandError(f"The jobs of {holder.worker} could not be freed: {error}") from error
     finally:
         session.close()
+    return freed
 
 
 def _told(report: list[dict[str, Any]]) -> tuple[Any, str]:
