@@ -3,7 +3,8 @@
 So neither a blocked event loop, nor busy handlers, nor a slow settling delays a renewal by more than the
 interpreter's switching. Renewals begin at a fixed rate, however long each takes. One that fails is tried again
 each second: with the default third of a lease as its pause, a lease survives two renewals that did not come
-through. An error never ends the thread.
+through. One that met a row which somebody else has locked queued for it, and queues again at once: a rescuer is not
+to find the row before it when the lock goes. An error never ends the thread.
 """
 
 from __future__ import annotations
@@ -57,8 +58,7 @@ class Renewer:
         wait = self._pause
         while not self._rested(wait):
             began = clock.monotonic()
-            pause = self._pause if self._tried(session) else self._retry_pause
-            wait = max(began + pause - clock.monotonic(), 0.0)
+            wait = max(began + self._tried(session) - clock.monotonic(), 0.0)
         session.close()
 
     def _rested(self, seconds: float) -> bool:
@@ -68,18 +68,18 @@ class Renewer:
         self._pulse.beat()
         return ended
 
-    def _tried(self, session: Session) -> bool:
-        """False: come back soon, also for leases whose rows somebody else has locked."""
+    def _tried(self, session: Session) -> float:
+        """How many seconds after its beginning the next one is to begin."""
         try:
             renewal = self.run_once(session)
         except EngineUnavailable as error:
             self._note_trouble(str(error))
-            return False
+            return self._retry_pause
         except Exception:
             logger.exception("Leases could not be renewed; trying again in %.2g s.", self._retry_pause)
-            return False
+            return self._retry_pause
         self._note_trouble("")
-        return renewal is None or not renewal.busy
+        return 0.0 if renewal is not None and renewal.busy else self._pause
 
     def _note_trouble(self, trouble: str) -> None:
         """Said once, and once when it is over."""

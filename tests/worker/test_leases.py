@@ -5,6 +5,7 @@ import threading
 import time
 from datetime import timedelta
 from itertools import pairwise
+from unittest.mock import Mock
 
 import psycopg
 import pytest
@@ -15,7 +16,11 @@ from django_jobs.engines import open_session
 from django_jobs.engines.config import EngineConfig
 from django_jobs.engines.postgresql import connected
 from django_jobs.engines.protocol import EngineUnavailable
+from django_jobs.engines.values import Renewal
+from django_jobs.ids import uuid7
 from django_jobs.models import Job, Leadership
+from django_jobs.worker import renewer
+from django_jobs.worker.prefetch import Prefetch
 from tests.operations.support import on_postgresql
 from tests.waiting import wait_for
 from tests.worker.embedded import running_worker
@@ -95,17 +100,18 @@ def test_a_busy_thread_does_not_cost_other_runs_their_leases(job, runs, configur
 
 
 def test_a_renewal_that_fails_is_tried_again_before_the_lease_runs_out(job, runs, configure, monkeypatch):
-    configure(LEASE=3)
-    failures = []
-    config = EngineConfig(alias="default")
-    session_type = type(open_session(config))
-    real = session_type.renew
+    """Four in a row: with only one in each third of the lease the fifth would come too late."""
+    configure(LEASE=4)
+    session_type = type(open_session(EngineConfig(alias="default")))
+    real, failures, renewed = session_type.renew, [], []
 
     def renew(self, leases):
-        if len(failures) < 2:
+        if len(failures) < 4:
             failures.append(1)
             raise EngineUnavailable("not now")
-        return real(self, leases)
+        renewal = real(self, leases)
+        renewed.extend(renewal.renewed)
+        return renewal
 
     monkeypatch.setattr(session_type, "renew", renew)
     release = threading.Event()
@@ -113,13 +119,29 @@ def test_a_renewal_that_fails_is_tried_again_before_the_lease_runs_out(job, runs
     @job("long")
     def long(run: RunningJob):
         runs.append(run.attempt)
-        release.wait(5)
+        assert release.wait(60)
 
     enqueued = long.enqueue()
     with running_worker(), running_worker():
+        wait_for(lambda: renewed or len(runs) > 1, timeout=30)
+        release.set()
         wait_for(lambda: get_job(enqueued.id).status == "succeeded")
-    assert len(failures) == 2
-    assert runs == [1]
+    assert (runs, len(failures)) == ([1], 4)
+
+
+def test_renewals_pause_after_a_success_hasten_after_a_failure_and_queue_again_at_once_for_a_locked_row(monkeypatch):
+    """Who is not in the queue when the lock goes may find the rescuer there."""
+    monkeypatch.setattr(renewer, "RETRY_SECONDS", 100.0)
+    monkeypatch.setattr(clock, "monotonic", lambda: 0.0)
+    results = [Renewal(renewed=(), busy=busy, lost=(), cancelled=()) for busy in ((), (uuid7(),), (uuid7(),), ())]
+    results.insert(1, EngineUnavailable("not now"))
+    session, waits = Mock(renew=Mock(side_effect=results)), []
+    job = Mock(id=uuid7(), token=1)
+    held = Mock(snapshot=lambda: [(None, Mock(job=job))])
+    under_test = renewer.Renewer(lambda: session, held, timedelta(hours=1), Mock())
+    under_test._stop = Mock(wait=lambda seconds: waits.append(seconds) or len(waits) > len(results))
+    under_test._serve()
+    assert waits == [3600, 3600, 100, 0, 0, 3600]
 
 
 @on_postgresql
@@ -137,8 +159,8 @@ def test_a_server_that_takes_no_more_connections_costs_no_lease(job, runs, confi
 
     configure(LEASE=3)
     with running_worker() as worker:
-        renewer = worker.process.pulses["renewer"]
-        wait_for(lambda: renewer.session is not None and renewer.session.generation == 1)
+        pulse = worker.process.pulses["renewer"]
+        wait_for(lambda: pulse.session is not None and pulse.session.generation == 1)
         wait_for(Leadership.objects.exists)
         monkeypatch.setattr(connected, "connect", refuse)
         enqueued = long.enqueue()
@@ -220,7 +242,7 @@ def leased_until(enqueued):
     return list(Job.objects.filter(pk__in=ids, status="processing").values_list("locked_until", flat=True))
 
 
-def test_only_runs_that_go_on_or_are_not_settled_yet_are_renewed(job, monkeypatch):
+def test_only_what_runs_waits_for_a_slot_or_is_not_settled_yet_is_renewed(job, monkeypatch):
     session_type = type(open_session(EngineConfig(alias="default")))
     real, named = session_type.renew, []
 
@@ -249,3 +271,32 @@ def test_only_runs_that_go_on_or_are_not_settled_yet_are_renewed(job, monkeypatc
         wait_for(lambda: len(named) > 2, timeout=20)
         release.set()
     assert {job_id for leases in named for job_id in leases} == {running.id}
+
+
+def test_what_waits_unstarted_in_a_process_is_renewed_until_it_goes_back(job, monkeypatch):
+    session_type = type(open_session(EngineConfig(alias="default")))
+    real, named, ahead = session_type.renew, [], [2]
+
+    def renew(self, leases):
+        named.append(set(leases))
+        return real(self, leases)
+
+    monkeypatch.setattr(session_type, "renew", renew)
+    monkeypatch.setattr(Prefetch, "allowance", lambda self, ended: ahead[0])
+    started, release = [], threading.Event()
+
+    @job("long")
+    def long(run: RunningJob):
+        started.append(run.id)
+        assert release.wait(60)
+
+    enqueued = {one.id for one in long.enqueue_many([{}] * 3)}
+    with running_worker(concurrency=1):
+        wait_for(lambda: enqueued in named, timeout=20)
+        ahead[0] = 0
+        wait_for(lambda: named[-1] == set(started), timeout=20)
+        waited = Job.objects.exclude(pk__in=started).values_list("attempts", "lease_token")
+        assert list(waited) == [(0, None)] * 2
+        ahead[0] = 2
+        release.set()
+        wait_for(lambda: not Job.objects.exists(), timeout=20)
