@@ -9,6 +9,8 @@ from django.core.management import CommandError, call_command
 from django_jobs import RetryPolicy, job
 from django_jobs.registry import registry
 
+PATIENT = RetryPolicy(base=timedelta(hours=1))
+
 
 @pytest.fixture(autouse=True)
 def no_other_types(monkeypatch):
@@ -26,12 +28,12 @@ def lines():
 
 
 def test_each_type_is_shown_with_its_policy_and_the_time_it_is_retried_for():
-    job("slow", queue="bulk", priority=-5, timeout=90, max_attempts=3, retry=RetryPolicy(base=timedelta(hours=1)))(noop)
+    job("slow", queue="bulk", priority=-5, timeout=90, max_attempts=3, on_lost="bury", retry=PATIENT)(noop)
     job("quick", aliases="former")(noop)
     assert lines() == [
-        ["type", "queue", "priority", "attempts", "time-out", "retried for", "at most"],
-        ["quick", "default", "0", "12", "none", "34.1 min", "1.1 h"],
-        ["slow", "bulk", "-5", "3", "1.5 min", "1 h", "2 h"],
+        ["type", "queue", "priority", "attempts", "time-out", "if lost", "retried for", "at most"],
+        ["quick", "default", "0", "12", "none", "retry", "34.1 min", "1.1 h"],
+        ["slow", "bulk", "-5", "3", "1.5 min", "bury", "1 h", "2 h"],
     ]
 
 

@@ -81,7 +81,7 @@ def _retry(
     return _again(run, max(delay, at_least), "failed", failure)
 
 
-def _delay(type_name: str, attempt: int, error: BaseException | None) -> timedelta:
+def _delay(type_name: str, attempt: int, error: BaseException) -> timedelta:
     job_type = registry.find(type_name)
     return job_type.delay_after(attempt, error) if job_type else get_settings().retry.delay(attempt)
 
@@ -161,10 +161,8 @@ def lost(lease: ExpiredLease, cause: str = "worker did not renew its lease") -> 
     build knows it.
     """
     job_type = registry.find(lease.type)
-    failure = Failure.of(
-        f"{WorkerLost.__module__}.{WorkerLost.__qualname__}",
-        f"Attempt {lease.attempt} was lost: {cause} ({lease.worker}).",
-    )
+    error = WorkerLost(f"Attempt {lease.attempt} was lost: {cause} ({lease.worker}).")
+    failure = Failure.of(f"{WorkerLost.__module__}.{WorkerLost.__qualname__}", str(error))
     if lease.attempt >= lease.max_attempts or (job_type is not None and job_type.on_lost == "bury"):
         return Buried(
             job_id=lease.job_id,
@@ -176,7 +174,7 @@ def lost(lease: ExpiredLease, cause: str = "worker did not renew its lease") -> 
     return Rescheduled(
         job_id=lease.job_id,
         token=lease.token,
-        delay=_delay(lease.type, lease.attempt, None),
+        delay=_delay(lease.type, lease.attempt, error),
         failure=failure,
         why="lost",
     )

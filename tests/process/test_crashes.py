@@ -8,10 +8,11 @@ import time
 from collections import Counter
 
 from django.db import connections, transaction
+from django.db.models import Sum
 from django.db.models.functions import Now
 
 from django_jobs import get_job
-from django_jobs.models import DeadJob, Job, JobHistory
+from django_jobs.models import DeadJob, Job, JobCount, JobHistory
 from tests.app.jobs import freeze, hold, hold_delicate, mark, mark_atomic, nap, poison
 from tests.app.models import Mark
 from tests.operations.support import on_sqlite
@@ -85,6 +86,8 @@ def test_a_process_that_stood_still_past_its_lease_changes_nothing_afterwards(st
         assert worker.wait() == 0, worker.output
     info = get_job(enqueued.id)
     assert (info.status, info.result, JobHistory.objects.count()) == ("succeeded", 2, 1)
+    counted = JobCount.objects.filter(type="hold").values_list("outcome").annotate(Sum("count"))
+    assert set(counted) == {("lost", 1), ("succeeded", 1), ("stale", 1)}
 
 
 def test_a_process_whose_native_code_keeps_the_gil_past_its_lease_is_as_one_that_stood_still(start_worker, tmp_path):

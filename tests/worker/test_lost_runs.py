@@ -2,15 +2,19 @@
 
 import threading
 from datetime import timedelta
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 from django.utils import timezone
 
 from django_jobs import RunningJob, get_job
 from django_jobs.engines import open_session
 from django_jobs.engines.config import EngineConfig
 from django_jobs.engines.values import ClaimRequest
+from django_jobs.exceptions import WorkerLost
 from django_jobs.models import DeadJob, Job, JobCount, Worker
+from django_jobs.worker.freeing import Freer
 from tests.factories import JobFactory
 from tests.waiting import wait_for
 from tests.worker.embedded import drain, running_worker
@@ -35,6 +39,43 @@ def test_the_jobs_of_a_dead_worker_run_elsewhere_with_the_loss_on_record(job):
     assert entry["type"] == "django_jobs.exceptions.WorkerLost"
     assert "dead-worker" in entry["message"]
     assert entry["attempt"] == 1
+
+
+def rescue():
+    with running_worker(queues="urgent"):
+        wait_for(lambda: not Job.objects.filter(status="processing").exists())
+
+
+def free_by_a_supervisor():
+    freer = Freer(EngineConfig(alias="default", worker="supervisor"), give_up=timedelta(seconds=30))
+    freer.start()
+    freer.free("dead-worker", "worker died: SIGKILL", None)
+    freer.close(20)
+
+
+def free_by_an_operator():
+    call_command("freejobs", "dead-worker", stdout=StringIO())
+
+
+@pytest.mark.parametrize("free", [rescue, free_by_a_supervisor, free_by_an_operator])
+def test_a_lost_run_is_retried_after_the_delay_of_its_type(job, free):
+    asked = []
+
+    def in_an_hour(attempt, error):
+        asked.append((attempt, type(error)))
+        return timedelta(hours=1)
+
+    @job("patient", retry=in_an_hour)
+    def patient():
+        raise AssertionError("must not run now")
+
+    row = JobFactory(type="patient", lapsed=True, attempts=2, locked_by="dead-worker")
+    before = timezone.now()
+    free()
+    row.refresh_from_db()
+    assert (row.status, row.attempts, row.lost_runs) == ("scheduled", 2, 1)
+    assert before < row.run_at - timedelta(hours=1) < timezone.now()
+    assert asked == [(2, WorkerLost)]
 
 
 def test_lost_runs_are_counted_as_lost_by_who_rescues_them_and_named_in_the_log(job, caplog):

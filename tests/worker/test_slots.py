@@ -1,15 +1,19 @@
 """Which claimed job starts where and when: slots, queues, priorities, pauses."""
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
 from django.utils import timezone
 
-from django_jobs import clock, enqueue, get_job, pause, resume
+from django_jobs import RunningJob, clock, enqueue, get_job, pause, resume
+from django_jobs.engines.postgresql.session import PostgresqlSession
 from django_jobs.engines.values import ClaimedJob
 from django_jobs.models import Job, JobHistory
 from django_jobs.worker.prefetch import Prefetch
+from tests.factories import JobFactory
+from tests.operations.support import on_postgresql
 from tests.waiting import wait_for
 from tests.worker.embedded import drain, running_worker
 
@@ -76,6 +80,28 @@ def test_a_queues_own_slots_and_the_shared_ones_are_respected_and_used(job):
     drain(queues="urgent:2,default:3,bulk", concurrency=1)
     assert finished() == 36
     assert gauge.most == expected
+
+
+def test_of_two_suspects_for_two_groups_of_slots_one_runs_and_the_other_goes_back_unharmed(job):
+    together, release = [], threading.Event()
+
+    @job("suspect")
+    def suspect(run: RunningJob):
+        together.append(run.queue)
+        assert release.wait(60)
+        together.remove(run.queue)
+        return run.attempt
+
+    rows = [JobFactory(type="suspect", queue=queue, attempts=1, lost_runs=1) for queue in ("urgent", "default")]
+    with running_worker(queues="urgent:2,default:2") as worker:
+        wait_for(lambda: together)
+        (waiting,) = [row.pk for row in rows if row.queue not in together]
+        given_back = Job.objects.filter(pk=waiting, status="scheduled", attempts=1, lease_token=None)
+        wait_for(given_back.exists, message="the other group's suspect to be claimed and given back")
+        assert (len(together), worker.process.held.suspects()) == (1, 1)
+        release.set()
+        wait_for(lambda: finished() == 2)
+    assert [get_job(row.pk).result for row in rows] == [2, 2]
 
 
 def test_queues_that_share_slots_take_turns(job):
@@ -216,6 +242,33 @@ def test_unstarted_jobs_of_a_process_that_got_stuck_are_given_to_others(job):
         release.set()
         wait_for(lambda: finished() == 3000)
     assert not JobHistory.objects.exclude(attempts=1).exists()
+
+
+@on_postgresql
+def test_what_a_claim_took_too_many_of_waits_for_a_slot_and_goes_back(job, monkeypatch, caplog):
+    real = PostgresqlSession._send_claim
+    monkeypatch.setattr(
+        PostgresqlSession,
+        "_send_claim",
+        lambda self, connection, claim: real(self, connection, replace(claim, limit=claim.limit + 5)),
+    )
+    started, release = [], threading.Event()
+
+    @job("long")
+    def long(run: RunningJob):
+        started.append(run.id)
+        assert release.wait(60)
+
+    long.enqueue_many([{}] * 6)
+    with running_worker(concurrency=1):
+        wait_for(lambda: started)
+        assert "A claim for 1 jobs took 6." in caplog.text
+        surplus = Job.objects.exclude(pk__in=started)
+        wait_for(lambda: list(surplus.values_list("attempts", "lease_token")) == [(0, None)] * 5)
+        assert len(started) == 1
+        release.set()
+        wait_for(lambda: finished(attempts=1) == 6)
+    assert len(set(started)) == len(started) == 6
 
 
 def test_one_run_that_ends_at_an_awkward_moment_does_not_make_a_process_hoard():

@@ -95,7 +95,11 @@ class PostgresqlSession(Sleeping):
 
     def _jobs(self, rows: list[Any], claim: ClaimRequest) -> list[ClaimedJob]:
         if len(rows) > claim.limit:
-            logger.critical("A claim for %d jobs took %d. They are run; please report this.", claim.limit, len(rows))
+            logger.critical(
+                "A claim for %d jobs took %d. Those that find no free slot go back. Please report this.",
+                claim.limit,
+                len(rows),
+            )
         if rows:
             self.clock.sample(rows[0][-1])
         place = {name: n for n, name in enumerate(claim.queues)}

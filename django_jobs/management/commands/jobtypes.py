@@ -14,7 +14,7 @@ from django_jobs.policy import JobType
 from django_jobs.registry import registry
 from django_jobs.retry import RetryPolicy
 
-HEAD = ("type", "queue", "priority", "attempts", "time-out", "retried for", "at most")
+HEAD = ("type", "queue", "priority", "attempts", "time-out", "if lost", "retried for", "at most")
 SECOND = timedelta(seconds=1)
 UNITS = (("d", 86_400 * SECOND), ("h", 3_600 * SECOND), ("min", 60 * SECOND), ("s", SECOND))
 
@@ -22,7 +22,8 @@ UNITS = (("d", 86_400 * SECOND), ("h", 3_600 * SECOND), ("min", 60 * SECOND), ("
 class Command(BaseCommand):
     help = """\
 List the registered job types. "retried for" is how long a job that always fails goes on, from its first attempt to the
-start of its last: on average, and at most. The time that the attempts take, and a Retry-After, come on top."""
+start of its last: on average, and at most. The time that the attempts take, and a Retry-After, come on top. "if lost"
+is what becomes of a run whose worker died: on_lost of the type."""
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -43,6 +44,7 @@ def _row(job_type: JobType) -> tuple[str, ...]:
         str(job_type.priority),
         str(attempts),
         _duration(job_type.time_limit) if job_type.time_limit is not None else "none",
+        job_type.on_lost,
         *_window(job_type.retry or settings.retry, attempts),
     )
 
