@@ -7,12 +7,13 @@ import threading
 import time
 from collections import Counter
 
+import pytest
 from django.db import connections, transaction
 from django.db.models import Sum
 from django.db.models.functions import Now
 
 from django_jobs import get_job
-from django_jobs.models import DeadJob, Job, JobCount, JobHistory
+from django_jobs.models import DeadJob, Job, JobCount, JobHistory, Leadership, Worker
 from tests.app.jobs import freeze, hold, hold_delicate, mark, mark_atomic, nap, poison
 from tests.app.models import Mark
 from tests.operations.support import on_sqlite
@@ -44,6 +45,27 @@ def test_the_jobs_of_killed_processes_run_elsewhere_and_the_loss_is_on_record(st
         assert (info.status, info.attempts) == ("succeeded", 2 if was_killed else 1)
         assert len(lost_errors(info)) == (1 if was_killed else 0)
     assert not DeadJob.objects.exists()
+
+
+@pytest.mark.parametrize("queues", [("default", "bulk"), ("bulk", "default")], ids=["it led", "another one led"])
+def test_the_jobs_of_a_killed_process_are_ready_again_within_a_lease_and_a_pass(
+    start_worker, gate, wait_for_marks, queues
+):
+    """The time that a loaded machine is given on top is half a lease: less than a second lease would take."""
+    lease, rescue_pass = 9.0, 0.2
+    workers = {}
+    for queue in queues:
+        workers[queue] = start_worker("--queues", queue, LEASE=lease, RESCUE_EVERY=rescue_pass)
+        wait_for(Leadership.objects.exists)
+    enqueued = hold.enqueue(label="a", until=str(gate))
+    wait_for_marks("a started")
+    leader = Worker.objects.get(pk__in=Leadership.objects.values("holder"))
+    assert leader.pid == workers[queues[0]].pid
+    workers["default"].send(signal.SIGKILL)
+    began = time.monotonic()
+    wait_for(lambda: not Job.objects.filter(pk=enqueued.id, status="processing").exists(), timeout=30)
+    assert time.monotonic() - began < lease + rescue_pass + lease / 2
+    assert Job.objects.get(pk=enqueued.id).lost_runs == 1
 
 
 def test_a_delicate_job_of_a_killed_process_is_buried_not_repeated(start_worker, gate, wait_for_marks):

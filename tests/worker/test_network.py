@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from django_jobs import RunningJob, get_job
 from django_jobs.engines import config
 from django_jobs.engines.config import EngineConfig
+from django_jobs.engines.postgresql.session import PostgresqlSession
 from django_jobs.engines.protocol import EngineUnavailable
 from django_jobs.engines.values import ClaimRequest
 from django_jobs.models import Job
@@ -18,7 +19,7 @@ from tests.engines.support import own_session
 from tests.operations.support import on_postgresql
 from tests.tcp_proxy import BOTH, TO_CLIENT, TO_SERVER
 from tests.waiting import wait_for
-from tests.worker.elsewhere import behind_proxy
+from tests.worker.elsewhere import behind_proxy, pointed_to
 from tests.worker.embedded import EmbeddedWorker, running_worker
 
 pytestmark = on_postgresql
@@ -79,6 +80,48 @@ def test_so_it_does_however_short_the_lease_is(job, monkeypatch, configure):
     monkeypatch.setattr(config, "SHORTEST_PATIENCE", timedelta(seconds=5))
     configure(LEASE=2)
     test_a_run_keeps_its_lease_although_every_connection_of_its_worker_dies_silently(job, BOTH)
+
+
+@pytest.mark.parametrize(
+    ("lease", "unanswered", "lapses"), [(12, 2, False), (12, 3, True), (4, 1, False), (4, 2, True)]
+)
+def test_so_many_renewals_in_a_row_may_stay_without_an_answer_and_no_more(
+    job, monkeypatch, configure, lease, unanswered, lapses
+):
+    configure(LEASE=lease)
+    real, failures, renewed, release = PostgresqlSession.renew, [], [], threading.Event()
+
+    def renew(self, leases):
+        """After the first success nothing is answered, so many times; then new connections are."""
+        try:
+            renewal = real(self, leases)
+        except EngineUnavailable:
+            failures.append(1)
+            if len(failures) == unanswered:
+                proxy.heal()
+            raise
+        if renewal.renewed:
+            renewed.append(1)
+            if len(renewed) == 1:
+                proxy.cut(*BOTH, new=True)
+        return renewal
+
+    @job("long")
+    def long():
+        assert release.wait(60)
+
+    connect_timeout = {"connect_timeout": max(lease // 4, 2)}  # as if OPTIONS did not name one
+    with behind_proxy() as proxy, pointed_to(options=connect_timeout), running_worker():
+        enqueued = long.enqueue()
+        monkeypatch.setattr(PostgresqlSession, "renew", renew)
+        lapsed = Job.objects.filter(pk=enqueued.id, locked_until__lt=Now())
+        try:
+            fate = wait_for(lambda: "lapsed" if lapsed.exists() else "renewed" * (len(renewed) > 1), timeout=30)
+            assert fate == ("lapsed" if lapses else "renewed")
+            assert len(failures) >= (unanswered - 1 if lapses else unanswered)
+        finally:
+            proxy.heal()
+            release.set()
 
 
 def test_a_renewal_waits_a_quarter_of_the_lease_and_other_calls_longer(monkeypatch):
