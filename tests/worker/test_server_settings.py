@@ -4,15 +4,19 @@ import logging
 import threading
 import time
 from datetime import timedelta
+from functools import partial
 
 import psycopg
 import pytest
 from django.db import connection, connections, transaction
 
 from django_jobs import RunningJob, get_job
+from django_jobs.engines import stand_alone
+from django_jobs.engines.config import SHORTEST_PATIENCE, EngineConfig
+from django_jobs.maintenance.upkeep import SLOW_PATIENCE
 from django_jobs.models import Job, JobHistory
 from tests.app.models import Mark
-from tests.engines.support import own_session
+from tests.engines.support import beside, own_session
 from tests.operations.support import on_postgresql
 from tests.postgres_server import PostgresServer
 from tests.waiting import wait_for
@@ -23,6 +27,7 @@ pytestmark = on_postgresql
 
 LIMITS = ["statement_timeout", "transaction_timeout", "idle_session_timeout", "idle_in_transaction_session_timeout"]
 TIMEOUTS = dict.fromkeys(["lock_timeout", *LIMITS], "300ms")
+LIMITS_IN_FORCE = "SELECT name, setting FROM pg_settings WHERE name = ANY (%s)"
 
 
 def forgotten_transactions():
@@ -35,15 +40,38 @@ def forgotten_transactions():
         return cursor.fetchone()[0]
 
 
-def test_the_servers_limits_are_lifted_on_sessions_of_our_own():
-    with role_with(**TIMEOUTS), own_session() as session:
+def limits_of_session():
+    with own_session() as session:
         session.outstanding(["default"], timedelta(0))
-        rows = session._connection.execute(
-            "SELECT name, setting FROM pg_settings WHERE name LIKE '%_timeout'"
-        ).fetchall()
-    limits = {name: value for name, value in rows if name in TIMEOUTS}
+        return session._connection.execute(LIMITS_IN_FORCE, [list(TIMEOUTS)]).fetchall(), session.config.patience
+
+
+def limits_of_maintenance(patience):
+    """Of Django's connection in a thread of maintenance."""
+
+    def ask():
+        stand_alone(EngineConfig(alias="default"), patience)
+        with connections["default"].cursor() as cursor:
+            cursor.execute(LIMITS_IN_FORCE, [list(TIMEOUTS)])
+            found.extend(cursor.fetchall())
+
+    found = []
+    with beside(ask):
+        pass
+    return found, patience
+
+
+@pytest.mark.parametrize(
+    "limits_of",
+    [limits_of_session, *(partial(limits_of_maintenance, patience) for patience in (SHORTEST_PATIENCE, SLOW_PATIENCE))],
+    ids=["session", "maintenance", "slow maintenance"],
+)
+def test_the_servers_limits_are_lifted_on_sessions_of_our_own(limits_of):
+    with role_with(**TIMEOUTS):
+        rows, patience = limits_of()
+    limits = dict(rows)
     assert limits.pop("lock_timeout") == "300", "a lock that is not to be had is no reason to wait"
-    assert int(limits.pop("idle_in_transaction_session_timeout")) == session.config.patience.total_seconds() * 1000
+    assert int(limits.pop("idle_in_transaction_session_timeout")) == patience.total_seconds() * 1000
     assert set(limits.values()) == {"0"}
 
 

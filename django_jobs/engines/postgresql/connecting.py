@@ -104,11 +104,11 @@ def _connect_timeout(patience: timedelta) -> int:
 def _prepare(connection: OwnConnection, role: str | None) -> None:
     if role:
         connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
+    _change_limits(connection)
+
+
+def _change_limits(connection: OwnConnection) -> None:
     connection.execute(LIFT_LIMITS, [connection.info.backend_pid, LIMITS])
-    _limit_idle_transactions(connection)
-
-
-def _limit_idle_transactions(connection: OwnConnection) -> None:
     milliseconds = str(min(int(connection.patience * 1000), LONGEST_LIMIT))
     connection.execute(LIMIT_IDLE, [milliseconds, connection.info.backend_pid])
 
@@ -116,8 +116,9 @@ def _limit_idle_transactions(connection: OwnConnection) -> None:
 def stand_alone(alias: str, patience: timedelta) -> None:
     """Give the calling thread a Django connection of its own for ``alias``.
 
-    It is outside of Django's pool, which handlers may empty; it notices a dead peer, it is READ COMMITTED, and its
-    times are in UTC: Python compares two times of one zone by the wall clock, which shows an hour twice in autumn.
+    It is outside of Django's pool, which handlers may empty; it notices a dead peer; it is READ COMMITTED and without
+    the server's limits for everybody else. Its times are in UTC: Python compares two times of one zone by the wall
+    clock, which shows an hour twice in autumn.
     """
     wrapper: Any = connections[alias].copy()
     wrapper.settings_dict["TIME_ZONE"] = None
@@ -132,7 +133,7 @@ def stand_alone(alias: str, patience: timedelta) -> None:
         connection.patience = patience.total_seconds()
         connection.isolation_level = wrapper.isolation_level
         connection.autocommit = True
-        _limit_idle_transactions(connection)
+        _change_limits(connection)
         connection.autocommit = False
         return connection
 
