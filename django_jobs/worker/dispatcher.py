@@ -25,7 +25,7 @@ class Dispatcher:
     post: Callable[[Run, Ended], None]
 
     def __init__(self, executor: Executor) -> None:
-        self.threads = Threads(executor, self._next)
+        self.threads = Threads(executor, self._next, self._start)
         self.tasks = Tasks(executor, self._next)
 
     def fill(self, slots: Slots) -> None:

@@ -32,7 +32,7 @@ from django_jobs.payload import UndecodablePayload
 from django_jobs.storable import clean_json
 
 from .endings import HAND_BACK_DELAY, failed, handed_back, succeeded, timed_out, undecodable, untaken
-from .hygiene import clean_up, close_connections, tidy_connections
+from .hygiene import clean_up, clean_up_and_close, close_connections, tidy_connections
 from .running import Run, RunningJob
 
 logger = get_logger("django_jobs.worker")
@@ -68,6 +68,7 @@ class Executor:
         if run.lost or run.ended:
             return None
         if self._isolate is not None and run.is_isolated:
+            close_connections()  # it opens its own
             return self._isolate(run)
         try:
             if rested:
@@ -105,6 +106,10 @@ class Executor:
                 try:
                     result = await run.coroutine
                     _refuse(await _left_in_thread(context))
+                except Exception:
+                    with suppress(Exception, asyncio.CancelledError):  # its own error is what is recorded
+                        await _left_in_thread(context)
+                    raise
                 finally:
                     _retire_threads(run, context)
             return succeeded(run, result)
@@ -212,12 +217,14 @@ def _refuse(left: str) -> None:
 
 
 async def _left_in_thread(context: Any) -> str:
-    """The leftovers in the thread that served this run's ORM calls. A busy one was left behind on purpose."""
+    """The leftovers in the thread that served this run's ORM calls, whose connections are closed before the slot is
+    free. A busy one was left behind on purpose.
+    """
     thread = SyncToAsync.context_to_thread_executor.get(context)
     if thread is None:
         return ""
     with suppress(TimeoutError):
-        return await asyncio.wait_for(asyncio.wrap_future(thread.submit(clean_up)), LEFTOVERS_SECONDS)
+        return await asyncio.wait_for(asyncio.wrap_future(thread.submit(clean_up_and_close)), LEFTOVERS_SECONDS)
     return ""
 
 

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from django.conf import settings
+from django.db import connections
 
 from django_jobs import RunningJob, cancel, get_job
 from django_jobs.clock import DatabaseClock
@@ -69,6 +70,24 @@ def test_a_handler_that_ends_badly_fails_its_attempt_and_the_worker_goes_on(name
     assert info.errors[0]["type"] == error
     assert words in info.errors[0]["message"]
     assert get_job(good.id).status == "succeeded"
+
+
+def test_the_thread_that_waits_for_the_process_holds_no_connection(job, gate):
+    wrappers = []
+
+    @job("keeps")
+    def keeps():
+        wrappers.append(connections["default"])
+        wrappers[0].settings_dict["CONN_MAX_AGE"] = None
+        Mark.objects.count()
+
+    keeps.using(priority=9).enqueue()
+    isolated = hold_isolated.enqueue(label="a", until=str(gate))
+    with running_worker(concurrency=1):
+        wait_for(Mark.objects.exists, timeout=30)
+        assert wrappers[0].connection is None
+        gate.touch()
+        wait_for(lambda: get_job(isolated.id).status == "succeeded")
 
 
 def test_the_traceback_of_the_process_is_on_record():
