@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+from django.db import OperationalError, connections, transaction
 from django.utils import timezone, translation
 
 from django_jobs import RunningJob, job
@@ -183,7 +184,23 @@ def do_travel():
     return seen
 
 
+def do_leave_transaction():
+    transaction.atomic().__enter__()
+    leave_mark("lost")
+
+
+def kept_session():
+    """The session of this run, which its thread keeps for the next one."""
+    connections["default"].settings_dict.update(CONN_MAX_AGE=600, CONN_HEALTH_CHECKS=True)
+    with connections["default"].cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return cursor.fetchone()[0]
+
+
 TRICKS = {
+    "leave transaction": do_leave_transaction,
+    "kept session": kept_session,
+    "mark": lambda: leave_mark("clean"),
     "garble": do_garble,
     "long": lambda: "y" * 60_000,
     "return": lambda: {"pid": os.getpid()},
@@ -248,6 +265,19 @@ def mark_atomic_isolated(label: str, fail: bool):
     if fail:
         raise ValueError("rolled back")
     return "marked"
+
+
+def terminate_once(run: RunningJob):
+    """Its first attempt loses its session."""
+    if run.attempt == 1:
+        with contextlib.suppress(OperationalError), connections["default"].cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+    leave_mark(f"attempt {run.attempt}")
+
+
+@job("terminated_isolated", isolation="process")
+def terminated_isolated(run: RunningJob):
+    terminate_once(run)
 
 
 # Handlers that break the worker they run in.

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 
+import pytest
 from django.core.management import call_command
 from django.db import connections
 
@@ -33,6 +34,19 @@ def _change(wrapper, settings):
     wrapper.settings_dict.clear()
     wrapper.settings_dict.update(settings)
     connections.settings["default"] = wrapper.settings_dict
+
+
+@contextmanager
+def pool_of(size):
+    """Worker threads take their connections from a pool of Django's."""
+    pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed (psycopg[pool])")
+    wrapper = connections["default"]
+    with pointed_to(options={"pool": {"min_size": 0, "max_size": size, "timeout": 30}}):
+        pool = wrapper.pool
+        try:
+            yield pool
+        finally:
+            wrapper.close_pool()
 
 
 @contextmanager

@@ -1,13 +1,18 @@
 """Database connections around a run: nothing stale before it, nothing open after it."""
 
+from contextlib import nullcontext
+from functools import partial
+
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import OperationalError, connection, connections, transaction
+from django.db import connection, connections, transaction
 
 from django_jobs import RunningJob, get_job
 from django_jobs.models import DeadJob
+from tests.app.jobs import kept_session, terminate_once, terminated_isolated, trick
 from tests.app.models import Mark, Note
 from tests.waiting import wait_for
+from tests.worker.elsewhere import pointed_to, pool_of
 from tests.worker.embedded import drain, running_worker
 
 
@@ -55,6 +60,23 @@ LEFTOVERS = [
 ]
 
 
+KEEPING = {
+    "CONN_MAX_AGE=0": nullcontext,
+    "CONN_MAX_AGE=None": partial(pointed_to, CONN_MAX_AGE=None),
+    "pool": partial(pool_of, 1),
+}
+
+
+@pytest.fixture(params=KEEPING)
+def keeping(request):
+    """What becomes of a connection after its run."""
+    if request.param == "pool":
+        only_postgresql()
+    with KEEPING[request.param]():
+        yield
+
+
+@pytest.mark.usefixtures("keeping")
 @pytest.mark.parametrize("leave", LEFTOVERS, ids=lambda leave: leave.__name__)
 @pytest.mark.parametrize("kind", ["thread", "async"])
 def test_an_open_transaction_left_behind_is_an_error_and_the_next_run_is_clean(job, leave, kind):
@@ -95,29 +117,24 @@ def test_a_handler_that_leaves_a_mess_and_raises_is_recorded_with_its_own_error(
     assert marks() == []
 
 
-def terminate_this_backend():
-    with connection.cursor() as cursor:
-        try:
-            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
-        except OperationalError:
-            pass
-
-
 def only_postgresql():
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has no sessions")
 
 
-def test_a_connection_terminated_in_mid_run_fails_that_attempt_only(job):
+@pytest.mark.parametrize("kind", ["thread", "async", "process"])
+def test_a_connection_terminated_in_mid_run_fails_that_attempt_only(job, kind):
     only_postgresql()
 
     @job("terminated")
     def terminated(run: RunningJob):
-        if run.attempt == 1:
-            terminate_this_backend()
-        Mark.objects.create(label=f"attempt {run.attempt}")
+        terminate_once(run)
 
-    enqueued = terminated.enqueue()
+    @job("terminated_async")
+    async def terminated_async(run: RunningJob):
+        await sync_to_async(terminate_once)(run)
+
+    enqueued = {"thread": terminated, "async": terminated_async, "process": terminated_isolated}[kind].enqueue()
     drain(concurrency=1)
     info = get_job(enqueued.id)
     assert (info.status, info.attempts, marks()) == ("succeeded", 2, ["attempt 2"])
@@ -137,26 +154,25 @@ def test_a_failed_transaction_in_the_handler_is_no_obstacle_to_recording_it(job)
     assert DeadJob.objects.get().error_type == "django.db.utils.IntegrityError"
 
 
-def test_sessions_that_died_between_two_runs_are_replaced(job, settings, monkeypatch):
+@pytest.mark.parametrize("kind", ["thread", "process"])
+def test_sessions_that_died_between_two_runs_are_replaced(job, kind):
+    """An async run keeps none for the next."""
     only_postgresql()
-    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", 600)
-    monkeypatch.setitem(connection.settings_dict, "CONN_HEALTH_CHECKS", True)
-    pids = []
 
     @job("queries", max_attempts=1)
     def queries():
-        connections["default"].settings_dict.update(CONN_MAX_AGE=600, CONN_HEALTH_CHECKS=True)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_backend_pid()")
-            pids.append(cursor.fetchone()[0])
+        return kept_session()
 
-    with running_worker(concurrency=1):
+    pids = []
+    with pointed_to(CONN_MAX_AGE=600, CONN_HEALTH_CHECKS=True), running_worker(concurrency=1):
         for _ in range(3):
-            enqueued = queries.enqueue()
-            wait_for(lambda enqueued=enqueued: get_job(enqueued.id).status == "succeeded")
+            enqueued = queries.enqueue() if kind == "thread" else trick.enqueue(name="kept session")
+            wait_for(lambda enqueued=enqueued: get_job(enqueued.id).status == "succeeded", timeout=30)
+            pids.append(get_job(enqueued.id).result)
             with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_terminate_backend(%s)", [pids[-1]])
-    assert len(pids) == 3
+                cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pids[-1]])
+                assert cursor.fetchone() == (True,), "it was kept after its run"
+    assert len(set(pids)) == 3
 
 
 @pytest.mark.parametrize("kept", [0, None], ids=["CONN_MAX_AGE=0", "CONN_MAX_AGE=None"])

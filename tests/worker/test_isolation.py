@@ -24,6 +24,7 @@ from tests.app.models import Mark
 from tests.processes import children_of, open_descriptors
 from tests.waiting import wait_for
 
+from .elsewhere import pointed_to
 from .embedded import drain, running_worker
 
 
@@ -78,16 +79,26 @@ def test_the_thread_that_waits_for_the_process_holds_no_connection(job, gate):
     @job("keeps")
     def keeps():
         wrappers.append(connections["default"])
-        wrappers[0].settings_dict["CONN_MAX_AGE"] = None
         Mark.objects.count()
 
     keeps.using(priority=9).enqueue()
     isolated = hold_isolated.enqueue(label="a", until=str(gate))
-    with running_worker(concurrency=1):
+    with pointed_to(CONN_MAX_AGE=None), running_worker(concurrency=1):
         wait_for(Mark.objects.exists, timeout=30)
         assert wrappers[0].connection is None
         gate.touch()
         wait_for(lambda: get_job(isolated.id).status == "succeeded")
+
+
+def test_an_open_transaction_left_behind_is_an_error_and_the_next_run_of_the_process_is_clean():
+    left, pid, after = (trick.enqueue(name=name) for name in ("leave transaction", "return", "mark"))
+    drain(concurrency=1)
+    info = get_job(left.id)
+    assert info.status == "dead"
+    assert "returned with an atomic block" in info.last_error
+    assert get_job(after.id).status == "succeeded"
+    marks = Mark.objects.values_list("label", "pid")
+    assert list(marks) == [("clean", get_job(pid.id).result["pid"])]
 
 
 def test_the_traceback_of_the_process_is_on_record():

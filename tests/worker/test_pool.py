@@ -2,11 +2,7 @@
 
 import threading
 import time
-from contextlib import contextmanager
 from datetime import timedelta
-
-import pytest
-from django.db import connections
 
 from django_jobs import RunningJob, get_job
 from django_jobs.models import Job, JobCount, JobHistory
@@ -14,22 +10,10 @@ from tests.app.models import Mark
 from tests.factories import JobFactory
 from tests.operations.support import on_postgresql
 from tests.waiting import wait_for
-from tests.worker.elsewhere import pointed_to
+from tests.worker.elsewhere import pool_of
 from tests.worker.embedded import running_worker
 
 pytestmark = on_postgresql
-
-
-@contextmanager
-def pool_of(size):
-    pytest.importorskip("psycopg_pool", reason="psycopg_pool is not installed (psycopg[pool])")
-    wrapper = connections["default"]
-    with pointed_to(options={"pool": {"min_size": 0, "max_size": size, "timeout": 30}}):
-        pool = wrapper.pool
-        try:
-            yield pool
-        finally:
-            wrapper.close_pool()
 
 
 def test_every_kind_of_run_gives_its_place_in_the_pool_back(job):
