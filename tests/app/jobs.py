@@ -199,6 +199,7 @@ def kept_session():
 
 TRICKS = {
     "leave transaction": do_leave_transaction,
+    "host": lambda: connections["default"].settings_dict["HOST"],
     "kept session": kept_session,
     "mark": lambda: leave_mark("clean"),
     "garble": do_garble,

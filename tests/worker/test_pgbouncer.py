@@ -4,17 +4,36 @@ import threading
 import time
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
+from io import StringIO
+from urllib.parse import quote
 
 import pytest
+from django.core.management import call_command
 from django.db import connection, connections, transaction
 
-from django_jobs import RunningJob, cancel, enqueue, get_job, retry_dead
-from django_jobs.models import Job, JobHistory
+from django_jobs import (
+    Actor,
+    Cancel,
+    DeadFilter,
+    RunningJob,
+    cancel,
+    create_schedule,
+    enqueue,
+    get_bulk,
+    get_job,
+    retry_dead,
+    start_bulk,
+)
+from django_jobs.engines import stand_alone
+from django_jobs.engines.config import EngineConfig
+from django_jobs.models import Job, JobHistory, Leadership, ScheduleSlot, Worker
 from django_jobs.models.old_partitions import drop_oldest, freeze_closed
 from django_jobs.models.partitions import add_partitions
+from django_jobs.worker.freeing import Freer
+from tests.app.jobs import mark_atomic_isolated, trick
 from tests.app.models import Mark
-from tests.engines.support import claim, own_session
-from tests.factories import JobFactory
+from tests.engines.support import beside, claim, own_session
+from tests.factories import DeadJobFactory, JobFactory
 from tests.operations.support import on_postgresql
 from tests.pgbouncer import PgBouncer
 from tests.waiting import wait_for
@@ -105,6 +124,12 @@ def test_all_kinds_of_work_are_done(job, caplog):
     assert "not available" not in caplog.text
 
 
+def count_alone():
+    """As a thread of maintenance."""
+    stand_alone(EngineConfig(alias="default"), timedelta(minutes=10))
+    assert not Job.objects.exists()
+
+
 @pytest.mark.usefixtures("behind_pooler")
 def test_nothing_of_a_session_stays_behind_in_the_poolers_connection():
     """One after the other, so that both get the same one."""
@@ -112,6 +137,8 @@ def test_nothing_of_a_session_stays_behind_in_the_poolers_connection():
         assert session.can_listen() is False
         assert claim(session) == []
         assert session.outstanding(["default"], timedelta(0)) is False
+    with beside(count_alone):
+        pass
     with connection.cursor() as cursor:
         cursor.execute("SELECT name FROM pg_settings WHERE source = 'session' AND name <> ALL (%s)", [POOLERS])
         assert cursor.fetchall() == []
@@ -119,6 +146,87 @@ def test_nothing_of_a_session_stays_behind_in_the_poolers_connection():
         assert cursor.fetchone() == (0,)
         cursor.execute("SELECT count(*) FROM pg_prepared_statements")
         assert cursor.fetchone() == (0,)
+
+
+@pytest.mark.usefixtures("behind_pooler")
+def test_the_duties_of_the_leader_are_done_and_pass_on_with_the_leadership(noop, caplog):
+    def slots():
+        return ScheduleSlot.objects.filter(outcome="fired", job_id__isnull=False).count()
+
+    create_schedule("tick", type=noop, every=timedelta(seconds=1))
+    dead = DeadJobFactory()
+    with running_worker() as first, running_worker() as second:
+        wait_for(slots, timeout=20)
+        bulk = start_bulk("retry", DeadFilter(), actor=Actor(name="ada", source="code"))
+        wait_for(lambda: get_bulk(bulk.id).is_over, timeout=20)
+        wait_for(lambda: get_job(dead.id).status == "succeeded")
+        workers = {worker.process.id: worker for worker in (first, second)}
+        assert set(Worker.objects.filter(stopped_at=None).values_list("id", flat=True)) == set(workers)
+        leader = workers.pop(Leadership.objects.get().holder)
+        leader.stop()
+        leader.join()
+        fired, (other,) = slots(), workers
+        wait_for(lambda: Leadership.objects.get().holder == other, timeout=20)
+        wait_for(lambda: slots() > fired, timeout=20)
+        assert Worker.objects.get(stopped_at=None).id == other
+    assert "not available" not in caplog.text
+
+
+@pytest.mark.usefixtures("behind_pooler")
+def test_running_jobs_hear_of_a_cancellation_and_are_handed_back_at_a_stop(job, configure):
+    configure(SHUTDOWN_TIMEOUT=1)
+    began, release = [], threading.Event()
+
+    @job("waits")
+    def waits(run: RunningJob):
+        began.append(run.id)
+        wait_for(lambda: run.is_cancelled() or release.is_set(), timeout=60)
+        if run.is_cancelled():
+            raise Cancel("as asked")
+
+    cancelled, long = waits.enqueue(), waits.enqueue()
+    with running_worker() as worker:
+        wait_for(lambda: len(began) == 2)
+        assert cancel(cancelled.id) == "requested"
+        wait_for(lambda: get_job(cancelled.id).status == "cancelled", timeout=20)
+        worker.stop()
+        worker.join()
+        row = Job.objects.get()
+        assert (row.id, row.status, row.attempts, row.lease_token) == (long.id, "scheduled", 0, None)
+        release.set()
+
+
+@pytest.mark.usefixtures("behind_pooler")
+@pytest.mark.parametrize("who", ["operator", "supervisor"])
+def test_the_leases_of_a_dead_worker_are_freed(who):
+    lost = JobFactory(processing=True, locked_by="dead-1")
+    if who == "operator":
+        call_command("freejobs", "dead-1", stdout=StringIO())
+    else:
+        freer = Freer(EngineConfig(alias="default"), give_up=timedelta(seconds=20))
+        freer.start()
+        freer.free("dead-1", "killed by SIGKILL", None)
+        freer.close(20)
+    (error,) = get_job(lost.id).errors
+    assert "dead-1" in error["message"]
+    assert Job.objects.get().lease_token is None
+
+
+@pytest.mark.usefixtures("behind_pooler")
+def test_runs_in_processes_of_their_own_go_through_the_pooler_too(monkeypatch):
+    place = connection.settings_dict
+    url = f"postgresql://{place['USER']}@:{place['PORT']}/{place['NAME']}?host={quote(place['HOST'])}"
+    monkeypatch.setenv("DATABASE_URL", url)
+    place, marked, atomic = (
+        trick.enqueue(name="host"),
+        trick.enqueue(name="mark"),
+        mark_atomic_isolated.enqueue(label="atomic", fail=False),
+    )
+    with running_worker(concurrency=1):
+        wait_for(lambda: not Job.objects.exists(), timeout=30)
+    assert get_job(place.id).result == connection.settings_dict["HOST"]
+    assert get_job(marked.id).status == get_job(atomic.id).status == "succeeded"
+    assert sorted(Mark.objects.values_list("label", flat=True)) == ["atomic", "clean"]
 
 
 def lock_timeouts(count):
