@@ -269,6 +269,19 @@ def test_without_a_fleet_one_process_is_reckoned_with_and_the_limit_of_the_role_
 
 @on_postgresql
 @pytest.mark.django_db
+def test_the_limit_of_the_database_counts(django_jobs, no_job_types):
+    django_jobs(CONCURRENCY=20)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT quote_ident(current_database())")
+        (database,) = cursor.fetchone()
+        cursor.execute(f"ALTER DATABASE {database} CONNECTION LIMIT 28")
+        assert budget_warning() is None
+        cursor.execute(f"ALTER DATABASE {database} CONNECTION LIMIT 27")
+    assert "allows 27" in budget_warning().msg
+
+
+@on_postgresql
+@pytest.mark.django_db
 def test_each_machine_may_have_a_supervisor(no_job_types):
     limit_role(32)
     fleet_of(10, 10)

@@ -6,16 +6,17 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.db import connections
 from django.db.models.functions import Now
 
 from django_jobs import RunningJob, get_job
-from django_jobs.engines import config
+from django_jobs.engines import config, stand_alone
 from django_jobs.engines.config import EngineConfig
 from django_jobs.engines.postgresql.session import PostgresqlSession
 from django_jobs.engines.protocol import EngineUnavailable
 from django_jobs.engines.values import ClaimRequest
 from django_jobs.models import Job
-from tests.engines.support import own_session
+from tests.engines.support import beside, own_session
 from tests.operations.support import on_postgresql
 from tests.tcp_proxy import BOTH, TO_CLIENT, TO_SERVER
 from tests.waiting import wait_for
@@ -144,6 +145,34 @@ def test_connecting_takes_no_longer_than_an_answer_may():
         with own_session(lease=renewing.lease, renews=True) as session:
             session.renew({})
             assert session._connection.info.get_parameters()["connect_timeout"] == str(seconds)
+
+
+def parameters_of_session():
+    with own_session() as session:
+        session.renew({})
+        return session._connection.info.get_parameters()
+
+
+def parameters_of_maintenance():
+    def connect():
+        stand_alone(EngineConfig(alias="default"), timedelta(minutes=10))
+        connections["default"].ensure_connection()
+        found.update(connections["default"].connection.info.get_parameters())
+
+    found = {}
+    with beside(connect):
+        pass
+    return found
+
+
+@pytest.mark.parametrize("parameters_of", [parameters_of_session, parameters_of_maintenance])
+@pytest.mark.parametrize("options", [{}, {"keepalives_idle": 77, "tcp_user_timeout": 5000, "connect_timeout": 4}])
+def test_a_peer_that_is_gone_is_noticed_within_25_seconds_unless_the_options_say_otherwise(parameters_of, options):
+    ours = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 25_000}
+    with pointed_to(options=options):
+        found = parameters_of()
+    expected = ours | {"connect_timeout": 10} | options
+    assert {name: found.get(name) for name in expected} == {name: str(value) for name, value in expected.items()}
 
 
 def renewed_after_lease(enqueued):

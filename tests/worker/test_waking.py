@@ -4,12 +4,17 @@ import os
 import random
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 from django.db import connection, connections, transaction
 
 from django_jobs import RunningJob, enqueue, get_job
+from django_jobs.engines.postgresql import sleeping
+from django_jobs.engines.postgresql.connecting import OwnConnection
+from django_jobs.engines.postgresql.sleeping import Sleeping
 from django_jobs.models import Job, JobHistory
+from tests.engines.support import claim, own_session
 from tests.factories import JobFactory
 from tests.operations.support import on_postgresql
 from tests.waiting import wait_for
@@ -163,8 +168,6 @@ def test_a_worker_that_is_stopping_does_not_swallow_wake_ups_of_others(job):
 
 
 def test_a_delayed_job_starts_when_it_is_due_although_everybody_sleeps(noop, configure):
-    from datetime import timedelta
-
     configure(STAGE_EVERY=0.05)
     with running_worker() as worker:
         wait_until_asleep(worker)
@@ -196,6 +199,68 @@ def test_jobs_that_were_lost_before_are_shared_by_workers_that_sleep(job, config
         wait_until_asleep(one, two, three)
         JobFactory.create_many(3, type="lost", lost_runs=1, due=True)
         wait_for(lambda: JobHistory.objects.filter(status="succeeded").count() == 3)
+
+
+def advisory_locks():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks JOIN pg_database ON oid = database "
+            "WHERE locktype = 'advisory' AND datname = current_database()"
+        )
+        return cursor.fetchone()[0]
+
+
+@on_postgresql
+@pytest.mark.parametrize("why", ["LISTEN is off", "nothing arrives"])
+def test_a_worker_that_cannot_be_notified_polls_says_so_once_and_never_lies_down(
+    noop, configure, caplog, monkeypatch, why
+):
+    configure(LISTEN=why != "LISTEN is off", POLL_EVERY_UNPROVEN=0.2)
+    if why == "nothing arrives":
+        deafen(monkeypatch)
+    lay_down = []
+    monkeypatch.setattr(Sleeping, "lie_down", lambda session, queues: lay_down.append(queues))
+    with running_worker() as worker:
+        for _ in range(3):
+            enqueued = noop.enqueue()
+            wait_for(lambda enqueued=enqueued: get_job(enqueued.id).status == "succeeded")
+        assert advisory_locks() == 0
+        assert worker.posture == "awake"
+    assert not lay_down
+    assert len([record for record in caplog.records if "polling every 0.2 s" in record.getMessage()]) == 1
+
+
+def deafen(monkeypatch):
+    """As behind a pooler that tells the server's process number and keeps notifications to itself."""
+    real = OwnConnection.execute
+
+    def execute(connection, statement, *arguments, **options):
+        listens = isinstance(statement, str) and statement.startswith("LISTEN")
+        return real(connection, "SELECT 1" if listens else statement, *arguments, **options)
+
+    monkeypatch.setattr(OwnConnection, "execute", execute)
+    monkeypatch.setattr(sleeping, "PROOF_SECONDS", 0.1)
+
+
+@on_postgresql
+@pytest.mark.parametrize("listens", [True, False])
+def test_only_who_is_to_listen_listens_and_keeps_plans(listens):
+    with own_session(listen=listens) as session:
+        assert session.can_listen() is listens
+        session.outstanding(["default"], timedelta(0))
+        channels = session._connection.execute("SELECT pg_listening_channels()").fetchall()
+        assert len(channels) == listens
+        assert (session._connection.prepare_threshold is not None) is listens
+
+
+@on_postgresql
+def test_a_session_that_accepts_listen_and_hears_nothing_counts_as_no_session_of_ours(monkeypatch):
+    deafen(monkeypatch)
+    with own_session() as session:
+        assert session.can_listen() is False
+        assert claim(session) == []
+        assert session._connection.prepare_threshold is None
+        assert session._connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
 
 
 class Producer(threading.Thread):
