@@ -105,6 +105,11 @@ class Loop:
         self._stopping.ask()
         self.poke.poke()
 
+    def end(self) -> None:
+        """End gracefully for a reason of our own. Safe from any thread."""
+        self._stopping.end()
+        self.poke.poke()
+
     @property
     def left_behind(self) -> bool:
         """Were running jobs handed back, or handlers given up on, that may still be running?"""
@@ -320,7 +325,7 @@ class Loop:
                 "%d handlers overran their time-out and have not ended since: ending this process.",
                 self.overruns.stuck,
             )
-            self.stop()
+            self._stopping.end()
         if not self._stopping.begun and (reason := self.recycling.reason(self._books.ended)):
             logger.info("Ending once the running jobs have ended: %s.", reason)
             self._stopping.retire(reason)

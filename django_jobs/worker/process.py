@@ -197,7 +197,7 @@ class WorkerProcess:
         """Running jobs do not need maintenance, so they have the time that they have at any stop."""
         self._lacks_maintenance = True
         logger.critical("Maintenance stands still: nothing is staged, rescued or fired here. Ending this process.")
-        self.stop()
+        self.loop.end()
 
     def _tell_supervisor(self, **message: object) -> None:
         if self.options.supervised is not None:

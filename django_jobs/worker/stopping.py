@@ -17,13 +17,15 @@ class Step(Enum):
 
 
 class Stopping:
-    """The first ``ask`` waits for running jobs up to ``timeout`` seconds; the second does not wait. Who only
-    retires waits for as long as they take; ``retiring`` is why, empty if it does not.
+    """The first ``ask`` waits for running jobs up to ``timeout`` seconds; the second does not wait. A process that must
+    end for a reason of its own waits as after the first, which may still come. Who only retires waits for as long
+    as they take; ``retiring`` is why, empty if it does not.
     """
 
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
         self._asked = 0
+        self._must_end = False
         self.retiring = ""
         self._begun = False
         self._since: float | None = None
@@ -34,12 +36,16 @@ class Stopping:
         """Safe in a signal handler."""
         self._asked += 1
 
+    def end(self) -> None:
+        """For a reason of its own, from any thread."""
+        self._must_end = True
+
     def retire(self, reason: str) -> None:
         self.retiring = reason
 
     @property
     def asked(self) -> bool:
-        return self._asked > 0
+        return self._must_end or self._asked > 0
 
     @property
     def begun(self) -> bool:
@@ -57,9 +63,9 @@ class Stopping:
     def next_step(self, *, cancellable: bool) -> Step | None:
         """What is due now; each step once. ``cancellable``: async runs are still going on."""
         now = clock.monotonic()
-        if not (self._asked or self.retiring) or self.handed_back:
+        if not (self.asked or self.retiring) or self.handed_back:
             return None
-        if self._asked and self._since is None:
+        if self.asked and self._since is None:
             self._since = now
         if not self._begun:
             self._begun = True
@@ -67,7 +73,7 @@ class Stopping:
         if self._since is None:
             return None
         if self._cancelled_at is None:
-            if self._asked == 1 and now - self._since < self._timeout:
+            if self._asked < 2 and now - self._since < self._timeout:
                 return None
             self._cancelled_at = now
             return Step.CANCEL

@@ -8,6 +8,7 @@ from django.db import connections
 
 from django_jobs.worker.process import WorkerOptions, WorkerProcess
 from django_jobs.worker.queue_list import parse_queues
+from tests.waiting import wait_for
 
 
 class EmbeddedWorker:
@@ -41,6 +42,11 @@ class EmbeddedWorker:
         self.thread.join(timeout)
         assert not self.thread.is_alive(), "the worker has not ended"
         return self.code
+
+    def wait_for_turns(self, number):
+        pulse = self.process.pulses["loop"]
+        before = pulse._beats
+        wait_for(lambda: pulse._beats >= before + 2 * number, message=f"{number} turns of the loop")
 
     @property
     def alive(self):

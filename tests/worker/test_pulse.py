@@ -140,7 +140,7 @@ def hanging_maintenance(monkeypatch):
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["with scheduler", "without scheduler"])
-def test_a_worker_whose_maintenance_stands_still_lets_its_running_jobs_end_and_ends(
+def test_a_worker_whose_maintenance_stands_still_lets_its_running_jobs_end_and_ends_also_when_it_is_told_to(
     job, hanging_maintenance, caplog, shared
 ):
     finish = threading.Event()
@@ -153,6 +153,8 @@ def test_a_worker_whose_maintenance_stands_still_lets_its_running_jobs_end_and_e
     with running_worker(maintenance=shared) as worker:
         wait_for(lambda: "Maintenance stands still" in caplog.text, timeout=20)
         assert not worker.process.vitals().live
+        worker.stop()
+        worker.wait_for_turns(5)
         finish.set()
         wait_for(lambda: not worker.alive, timeout=20)
         hanging_maintenance.set()

@@ -3,8 +3,11 @@
 import asyncio
 import threading
 
-from django_jobs import get_job
+import pytest
+
+from django_jobs import clock, get_job
 from django_jobs.models import Job, JobHistory, Worker
+from django_jobs.worker.stopping import Step, Stopping
 from tests.waiting import wait_for
 from tests.worker.embedded import EmbeddedWorker, running_worker
 
@@ -72,6 +75,31 @@ def test_a_second_stop_hands_running_jobs_back_at_once(job):
         release.set()
     assert cancelled.is_set()
     assert [(get_job(one.id).status, get_job(one.id).attempts) for one in jobs] == [("scheduled", 0)] * 2
+
+
+@pytest.mark.parametrize(("asked", "ends"), [(1, 0), (0, 1), (1, 1), (1, 2)])
+def test_a_process_that_ends_by_itself_and_is_told_to_once_waits_for_the_whole_timeout(monkeypatch, asked, ends):
+    """As in a deploy; only a second request from outside is in a hurry."""
+    stopping = Stopping(30)
+    for _ in range(ends):
+        stopping.end()
+    for _ in range(asked):
+        stopping.ask()
+    monkeypatch.setattr(clock, "monotonic", lambda: 1000.0)
+    assert [stopping.next_step(cancellable=False) for _ in range(3)] == [Step.BEGIN, None, None]
+    monkeypatch.setattr(clock, "monotonic", lambda: 1029.9)
+    assert stopping.next_step(cancellable=False) is None
+    monkeypatch.setattr(clock, "monotonic", lambda: 1030.0)
+    assert stopping.next_step(cancellable=False) is Step.CANCEL
+
+
+def test_a_process_that_ends_by_itself_is_in_a_hurry_once_it_is_told_twice():
+    stopping = Stopping(30)
+    stopping.end()
+    assert [stopping.next_step(cancellable=False) for _ in range(2)] == [Step.BEGIN, None]
+    stopping.ask()
+    stopping.ask()
+    assert stopping.next_step(cancellable=False) is Step.CANCEL
 
 
 def test_an_async_run_may_use_its_cancellation_to_finish(job):

@@ -162,6 +162,30 @@ def test_a_process_with_a_stuck_thread_ends_with_its_own_exit_code_and_hands_the
     release.set()
 
 
+def test_a_process_with_a_stuck_thread_that_is_told_to_end_lets_the_others_end(job, release, configure, caplog):
+    """A deploy's first signal finds it ending already."""
+    configure(TIMEOUT_GRACE=0.2, SHUTDOWN_TIMEOUT=30)
+    finish = threading.Event()
+
+    @job("stuck", timeout=0.2, max_attempts=1)
+    def stuck():
+        release.wait(60)
+
+    @job("patient")
+    def patient():
+        assert finish.wait(60)
+
+    waiting, _ = patient.enqueue(), stuck.enqueue()
+    with running_worker(concurrency=2) as worker:
+        wait_for(lambda: "have not ended since" in caplog.text, timeout=20)
+        worker.stop()
+        worker.wait_for_turns(5)
+        finish.set()
+        assert worker.join(20) == 70
+    assert (get_job(waiting.id).status, get_job(waiting.id).attempts) == ("succeeded", 1)
+    release.set()
+
+
 def test_a_stuck_thread_is_noticed_although_its_worker_is_asleep(job, release, configure):
     configure(TIMEOUT_GRACE=0.5, POLL_EVERY=600, POLL_EVERY_UNPROVEN=600)
 
