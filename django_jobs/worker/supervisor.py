@@ -178,13 +178,13 @@ class Supervisor:
         if seat is None:
             self._leaving.remove(child)
             self._note_end(child)
-        elif self.options.drain and not child.returncode and not child.state.get("retiring"):
+        elif self.options.drain and child.ended_in_order and not child.state.get("retiring"):
             seat.child, seat.done = None, True
         else:
             self._plan_successor(seat, child)
 
     def _plan_successor(self, seat: Seat, child: Child) -> None:
-        steady = child.age > STEADY_SECONDS or (not child.returncode and bool(child.worker))
+        steady = child.age > STEADY_SECONDS or child.ended_in_order
         pause = seat.vacate(steady=steady, longest=LAST_PAUSE_RELOADING if self.options.reload else LAST_PAUSE)
         self._note_end(child, f" Another one is started{f' in {pause:g} s' if pause else ''}.")
 

@@ -229,6 +229,15 @@ def test_a_drain_ends_when_all_processes_have_drained(start_supervisor):
     assert Mark.objects.count() == 50
 
 
+def test_a_drain_goes_on_although_a_handler_ends_its_process_with_0(start_supervisor):
+    quit_process.using(priority=5).enqueue(label="quits", code=0)
+    mark.enqueue_many([{"label": f"{n}"} for n in range(50)])
+    supervisor = start_supervisor(1, "--drain", wait=False, **LONG_LEASE)
+    assert supervisor.wait(60) == 0, supervisor.output
+    assert Mark.objects.values("label").distinct().count() == 51
+    assert not Job.objects.exists()
+
+
 def test_a_supervisor_works_as_process_number_one_and_reaps_orphans(start_supervisor, gate, wait_for_marks):
     if os.geteuid() != 0 or not shutil.which("unshare"):
         pytest.skip("a process namespace needs root")
