@@ -1,13 +1,37 @@
-"""What a command that goes on for long makes sure of first."""
+"""How commands ask the jobs database: what they make sure of first, and for how long they wait for an answer."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 
 from django.core.management.base import CommandError
 from django.db import DatabaseError, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from django_jobs.conf import get_settings
-from django_jobs.engines import statements
+from django_jobs.engines import stand_alone, statements
+from django_jobs.engines.config import EngineConfig
+
+PATIENCE = timedelta(seconds=30)
+
+
+@contextmanager
+def bounded_connection() -> Iterator[None]:
+    """For the time of the block, Django's connection to the jobs database raises OperationalError when an answer takes
+    longer than PATIENCE. Inside of a transaction it stays as it is.
+    """
+    alias = get_settings().database
+    usual = connections[alias]
+    if not usual.in_atomic_block:
+        stand_alone(EngineConfig(alias=alias), PATIENCE)
+    try:
+        yield
+    finally:
+        if connections[alias] is not usual:
+            connections[alias].close()
+            connections[alias] = usual
 
 
 def refuse_unusable_database() -> None:
@@ -15,8 +39,9 @@ def refuse_unusable_database() -> None:
     alias = get_settings().database
     statements(alias)  # Refuses what no engine knows.
     try:
-        executor = MigrationExecutor(connections[alias])
-        plan = executor.migration_plan([n for n in executor.loader.graph.leaf_nodes() if n[0] == "django_jobs"])
+        with bounded_connection():
+            executor = MigrationExecutor(connections[alias])
+            plan = executor.migration_plan([n for n in executor.loader.graph.leaf_nodes() if n[0] == "django_jobs"])
     except DatabaseError as error:
         raise CommandError(f"The jobs database (alias {alias!r}) cannot be used: {str(error).strip()}") from error
     finally:

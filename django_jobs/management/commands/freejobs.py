@@ -7,12 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import DatabaseError
 
 from django_jobs.conf import get_settings
 from django_jobs.engines import open_session
 from django_jobs.engines.config import EngineConfig
 from django_jobs.engines.protocol import EngineUnavailable
 from django_jobs.maintenance.counts import Counts
+from django_jobs.management.database import bounded_connection
 from django_jobs.management.shell_command import ShellCommand
 from django_jobs.operations.holders import Holder, holders
 from django_jobs.worker.freeing import free_leases, judge_of_dead, report_counts
@@ -47,7 +49,7 @@ class Command(ShellCommand):
         add("--dry-run", action="store_true", help="Show what would be freed.")
 
     def act(self, options: dict[str, Any]) -> tuple[Any, str]:
-        found = list(holders())
+        found = _holders()
         if not options["workers"] and not options["host"]:
             return _told([asdict(holder) for holder in found])
         chosen = self._chosen(found, options)
@@ -69,6 +71,14 @@ class Command(ShellCommand):
             for holder in found
             if holder.worker in options["workers"] or (options["host"] and holder.host == options["host"])
         ]
+
+
+def _holders() -> list[Holder]:
+    try:
+        with bounded_connection():
+            return list(holders())
+    except DatabaseError as error:
+        raise CommandError(f"The jobs database does not answer, and nothing was freed: {str(error).strip()}") from error
 
 
 def _free(chosen: list[Holder]) -> dict[str, int]:

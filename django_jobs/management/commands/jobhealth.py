@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.db import DatabaseError
 
+from django_jobs.management.database import bounded_connection
 from django_jobs.management.described_command import DescribedCommand
 from django_jobs.operations.health import Health, health
 from django_jobs.operations.leadership import NOBODY_LEADS
@@ -75,7 +76,8 @@ class Command(DescribedCommand):
 
     def _look_at_tables(self, report: dict[str, Any], options: dict[str, Any]) -> Iterator[str]:
         try:
-            found = health()
+            with bounded_connection():
+                found = health()
         except DatabaseError as error:
             report["database"] = False
             yield f"The jobs database does not answer: {str(error).strip()}"
