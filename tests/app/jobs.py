@@ -9,12 +9,15 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import timedelta
 from pathlib import Path
 
 from django.db import OperationalError, connections, transaction
 from django.utils import timezone, translation
 
 from django_jobs import RunningJob, job
+from django_jobs.engines import config
+from django_jobs.worker import process
 from django_jobs.worker.poke import Poke
 from django_jobs.worker.renewer import Renewer
 
@@ -298,6 +301,14 @@ def stop_renewer():
         raise SystemExit
 
     Renewer._tried = die
+
+
+# How patient a process that a test starts is.
+
+if seconds := os.environ.get("TEST_SHORTEST_PATIENCE"):
+    config.SHORTEST_PATIENCE = timedelta(seconds=int(seconds))
+if seconds := os.environ.get("TEST_SHORTEST_STANDSTILL"):
+    process.SHORTEST_STANDSTILL = timedelta(seconds=int(seconds))
 
 
 # Handlers that a test writes and changes.

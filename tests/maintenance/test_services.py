@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from django.db import InterfaceError, InternalError, OperationalError, connection
 
+from django_jobs import clock
 from django_jobs.conf import get_settings
 from django_jobs.engines import statements
 from django_jobs.engines.config import SHORTEST_PATIENCE, EngineConfig
@@ -217,6 +218,19 @@ def test_a_worker_is_shown_from_its_first_report_to_its_last(reporter):
     assert (row.running, row.stopped_at) == (7, None)
     reporter.close(None)
     assert Worker.objects.get().stopped_at is not None
+
+
+def test_a_worker_with_nothing_new_to_tell_is_seen_every_half_minute(reporter, monkeypatch):
+    """As long as it works: who looks at the row counts on it."""
+    monkeypatch.setattr(clock, "monotonic", lambda: 1000.0)
+    reporter.run_once(None)
+    first = Worker.objects.get().last_seen_at
+    monkeypatch.setattr(clock, "monotonic", lambda: 1029.9)
+    reporter.run_once(None)
+    assert Worker.objects.get().last_seen_at == first
+    monkeypatch.setattr(clock, "monotonic", lambda: 1030.0)
+    reporter.run_once(None)
+    assert Worker.objects.get().last_seen_at > first
 
 
 def test_a_report_that_is_repeated_changes_nothing(reporter, counts, monkeypatch):

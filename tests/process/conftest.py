@@ -56,6 +56,22 @@ def start_supervisor(tmp_path, committed_data):
 
 
 @pytest.fixture
+def start_scheduler(tmp_path, committed_data):
+    schedulers = []
+
+    def start_scheduler(*arguments, wait=True, module="django", **jobs_settings):
+        scheduler = WorkerCommand(
+            tmp_path, *arguments, command="runjobscheduler", module=module, settings=jobs_settings
+        )
+        schedulers.append(scheduler)
+        return scheduler.wait_until_ready() if wait else scheduler
+
+    yield start_scheduler
+    for scheduler in schedulers:
+        scheduler.end()
+
+
+@pytest.fixture
 def fleet(start_worker, tmp_path):
     """``fleet(4, *arguments)``: so many workers, each replaced when it dies, and one more that does the maintenance."""
     started = []

@@ -22,28 +22,11 @@ from django_jobs.operations.declared_schedules import DeclaredSchedules
 from django_jobs.operations.schedule_spec import make_spec
 from tests.app.jobs import mark, mark_atomic
 from tests.factories import IdempotencyKeyFactory, JobFactory
-from tests.process.command import WorkerCommand
 from tests.process.conftest import QUICK
 from tests.process.test_probes import ask, port_of
 from tests.waiting import wait_for
 
 SECOND = timedelta(seconds=1)
-
-
-@pytest.fixture
-def start_scheduler(tmp_path, committed_data):
-    schedulers = []
-
-    def start_scheduler(*arguments, wait=True, module="django", **jobs_settings):
-        scheduler = WorkerCommand(
-            tmp_path, *arguments, command="runjobscheduler", module=module, settings=jobs_settings
-        )
-        schedulers.append(scheduler)
-        return scheduler.wait_until_ready() if wait else scheduler
-
-    yield start_scheduler
-    for scheduler in schedulers:
-        scheduler.end()
 
 
 def fired():

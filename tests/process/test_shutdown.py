@@ -17,6 +17,8 @@ from tests.app.models import Mark
 from tests.processes import children_of
 from tests.waiting import wait_for
 
+DEFAULT_TIMEOUT = 30
+
 
 def statuses(jobs):
     return [get_job(one.id).status for one in jobs]
@@ -44,8 +46,10 @@ def test_after_the_shutdown_timeout_running_jobs_are_handed_back_unharmed(start_
         *(hold_async.enqueue(label=f"task {n}", until=str(gate)) for n in range(2)),
     ]
     wait_for_marks("thread 0 started", "thread 1 started", "task 0 started", "task 1 started")
+    asked_at = time.monotonic()
     worker.send(signal.SIGTERM)
     assert worker.wait() == 0, worker.output
+    assert 1 <= time.monotonic() - asked_at < DEFAULT_TIMEOUT / 2
     rows = Job.objects.all()
     assert [(row.status, row.attempts, row.lease_token, row.locked_by) for row in rows] == [
         ("scheduled", 0, None, "")
@@ -71,8 +75,10 @@ def test_a_shutdown_timeout_of_zero_hands_back_at_once(start_worker, gate, wait_
     worker = start_worker("--shutdown-timeout", "0")
     hold.enqueue(label="a", until=str(gate))
     wait_for_marks("a started")
+    asked_at = time.monotonic()
     worker.send(signal.SIGTERM)
     assert worker.wait() == 0, worker.output
+    assert time.monotonic() - asked_at < DEFAULT_TIMEOUT / 2
     assert Job.objects.get().attempts == 0
 
 

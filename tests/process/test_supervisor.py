@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import time
 from pathlib import Path
 
@@ -291,8 +292,11 @@ def test_children_killed_again_and_again_under_load_lose_nothing_and_repeat_only
     assert len(ids) <= Mark.objects.count() <= len(ids) + lost
 
 
-def test_a_process_shows_itself_with_its_versions(start_supervisor):
+def test_a_process_shows_itself_with_its_versions_and_how_many_jobs_it_runs(start_supervisor, gate, wait_for_marks):
     start_supervisor(1, RELEASE="2026-11-29.1")
+    for n in range(2):
+        hold.enqueue(label=f"{n}", until=str(gate))
+    wait_for(lambda: Worker.objects.get().running == 2, timeout=30)
     row = Worker.objects.get()
     assert (row.release, row.version, row.django_version) == (
         "2026-11-29.1",
@@ -300,4 +304,6 @@ def test_a_process_shows_itself_with_its_versions(start_supervisor):
         django.get_version(),
     )
     assert row.python_version == platform.python_version()
+    assert row.host == socket.gethostname()
     assert row.queues == [{"queues": ["default", "urgent", "bulk"], "slots": 10}]
+    gate.touch()

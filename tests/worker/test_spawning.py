@@ -17,7 +17,9 @@ from django_jobs import clock
 from django_jobs.worker import exit_codes, supervisor
 from django_jobs.worker.child import Child
 from django_jobs.worker.freeing import Freer
+from django_jobs.worker.probes import serving_probes
 from django_jobs.worker.supervisor import Supervisor, SupervisorOptions
+from tests.process.test_probes import status
 from tests.processes import open_descriptors
 
 TROUBLE = [errno.EAGAIN, errno.ENOMEM]
@@ -206,6 +208,24 @@ def test_a_child_that_ended_in_order_is_replaced_at_once_however_young_it_was(ti
     assert [line.pause_after(returncode=3) for _ in range(2)] == [0.5, 1]
     assert line.pause_after(returncode=0, ended="it was told to") == 0
     assert line.pause_after(returncode=3) == 0.5
+
+
+def test_a_supervisor_is_ready_if_a_child_is_and_live_if_it_turns_over(timeline):
+    line = timeline(processes=2)
+    with serving_probes("127.0.0.1", 0, line.supervisor.vitals) as port:
+
+        def answers():
+            return status(port, "/live"), status(port, "/ready")
+
+        assert answers() == (200, 503)
+        line.born[1].state["ready"] = True
+        assert answers() == (200, 200)
+        line.now += 9.75
+        assert answers() == (200, 200)
+        line.now += 0.25
+        assert answers() == (503, 503)
+        line.supervisor._turn()
+        assert answers() == (200, 200)
 
 
 def test_where_modules_change_nobody_waits_for_half_a_minute(timeline):

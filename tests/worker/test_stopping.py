@@ -120,6 +120,31 @@ def test_an_async_run_may_use_its_cancellation_to_finish(job):
     assert get_job(enqueued.id).result == "saved what there was"
 
 
+def test_the_job_of_an_async_run_that_ignores_its_cancellation_is_handed_back_while_the_run_goes_on(job, configure):
+    configure(SHUTDOWN_TIMEOUT=0)
+    late, ignoring, ended = threading.Event(), threading.Event(), threading.Event()
+
+    @job("stubborn")
+    async def stubborn():
+        while not late.is_set():
+            try:
+                await asyncio.sleep(0.05)  # a step in which it can be cancelled
+            except asyncio.CancelledError:
+                ignoring.set()
+        ended.set()
+
+    enqueued = stubborn.enqueue()
+    with running_worker() as worker:
+        wait_for(lambda: any(run.stop for _, run in worker.process.held.snapshot()))
+        worker.stop()
+        wait_for(lambda: get_job(enqueued.id).status == "scheduled")
+        assert ignoring.is_set()
+        assert not ended.is_set()
+        worker.join(10)
+    late.set()
+    assert get_job(enqueued.id).attempts == 0
+
+
 def test_a_handler_that_ends_after_the_hand_back_changes_nothing(job):
     release, ended = threading.Event(), threading.Event()
 
