@@ -199,6 +199,26 @@ def test_a_leader_that_only_reads_that_it_leads_has_no_contact(open_session, mon
     assert len(leader.rescue(retry_lost)) == 1
 
 
+def test_a_rescuer_that_is_stopped_while_it_has_the_lock_takes_no_lease_that_ran_out_meanwhile(
+    open_session, monkeypatch
+):
+    """Nobody could renew: it kept everybody from writing."""
+    lapsed, held = JobFactory(lapsed=True), JobFactory(processing=True)
+    start, now = clock.monotonic(), clock.now
+    rescuer = open_session("rescuer", lease=timedelta(seconds=3))
+    assert list(rescuer.rescue(retry_lost)) == []
+    monkeypatch.setattr(clock, "monotonic", lambda: start + 60)
+    real = rescuer._was_writable
+
+    def stopped_for_an_hour(asked_at):
+        monkeypatch.setattr(clock, "now", lambda: now() + timedelta(hours=1))
+        return real(asked_at)
+
+    monkeypatch.setattr(rescuer, "_was_writable", stopped_for_an_hour)
+    assert [outcome.job_id for outcome in rescuer.rescue(retry_lost)] == [lapsed.id]
+    assert Job.objects.get(pk=held.id).status == "processing"
+
+
 def test_a_wait_longer_than_the_grace_ends_the_contact(open_session, monkeypatch):
     """It was granted in the end, but for so long nobody else could renew."""
     JobFactory(lapsed=True)

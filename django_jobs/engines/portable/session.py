@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -146,10 +146,11 @@ class PortableSession:
 
     def rescue(self, judge: Judge) -> Sequence[Outcome]:
         """Takes the write lock whenever there are leases: who could not write could not renew them either, so only
-        having had that lock is contact. To have waited for it is none.
+        having had that lock is contact. To have waited for it is none. A lease must have run out before that: this
+        process may be stopped while it has the lock, and then nobody can renew.
         """
         with self._available() as connection:
-            self._note_time()
+            now = self._note_time()
             leased = Job.objects.using(self.config.alias).filter(status=JobStatus.PROCESSING)
             if not leased.exists():
                 return []
@@ -157,7 +158,7 @@ class PortableSession:
             with self._transaction():
                 if not self._was_writable(asked_at):
                     return []
-                return self._judge_leases(connection, _expired(leased), judge)
+                return self._judge_leases(connection, _expired(leased, now), judge)
 
     def free(self, worker: str, judge: Judge) -> Sequence[Outcome]:
         with self._available() as connection, self._transaction():
@@ -176,16 +177,17 @@ class PortableSession:
             self._writable_since = clock.monotonic()
         return max(asked_at - self._writable_since, 0.0) >= grace
 
-    def _note_time(self) -> None:
+    def _note_time(self) -> datetime:
         """Where the clock was set ahead, leases lapse that nobody could renew: that is no contact."""
-        if self.clock.sample(clock.now()) > self.config.longest_silence:
+        now = clock.now()
+        if self.clock.sample(now) > self.config.longest_silence:
             self._writable_since = None
+        return now
 
     def look(self, lease: timedelta) -> Look:
         """To lead is to write each few seconds, which is contact too. To see that we still lead is none."""
         with self._available():
-            self._note_time()
-            now, asked_at = clock.now(), clock.monotonic()
+            now, asked_at = self._note_time(), clock.monotonic()
             followed, written = leading.lead(self.config, lease, now)
             if followed is not None:
                 return followed
@@ -196,7 +198,7 @@ class PortableSession:
                 leads=True,
                 next_due=staging.next_due(self.config.alias, now),
                 next_slot=leading.next_slot(self.config.alias, now),
-                lapsed=_expired(leased).exists(),
+                lapsed=_expired(leased, now).exists(),
                 bulk=BulkOperation.objects.using(self.config.alias).filter(state=BulkState.RUNNING).exists(),
                 dead_changes=DeadGroupChange.objects.using(self.config.alias).exists(),
             )
@@ -263,8 +265,8 @@ class PortableSession:
         return seen != self._seen_commits
 
 
-def _expired(leased: Any) -> Any:
-    return _leases(leased.filter(locked_until__lt=clock.now()))
+def _expired(leased: Any, now: datetime) -> Any:
+    return _leases(leased.filter(locked_until__lt=now))
 
 
 def _leases(leased: Any) -> Any:
