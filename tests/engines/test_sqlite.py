@@ -207,7 +207,7 @@ def test_a_rescuer_that_is_stopped_while_it_has_the_lock_takes_no_lease_that_ran
     start, now = clock.monotonic(), clock.now
     rescuer = open_session("rescuer", lease=timedelta(seconds=3))
     assert list(rescuer.rescue(retry_lost)) == []
-    monkeypatch.setattr(clock, "monotonic", lambda: start + 60)
+    monkeypatch.setattr(clock, "monotonic", lambda: start + 1.5)
     real = rescuer._was_writable
 
     def stopped_for_an_hour(asked_at):
@@ -219,6 +219,16 @@ def test_a_rescuer_that_is_stopped_while_it_has_the_lock_takes_no_lease_that_ran
     assert Job.objects.get(pk=held.id).status == "processing"
 
 
+def test_a_rescuer_whose_process_stood_still_has_no_contact_yet(open_session, monkeypatch):
+    """Another session of that process may have had the write lock all the while."""
+    JobFactory(lapsed=True)
+    start = clock.monotonic()
+    rescuer = open_session("rescuer", lease=timedelta(seconds=3))
+    for seconds, rescued in ((0, 0), (60, 0), (60.9, 0), (61.1, 1)):
+        monkeypatch.setattr(clock, "monotonic", lambda seconds=seconds: start + seconds)
+        assert len(rescuer.rescue(retry_lost)) == rescued
+
+
 def test_a_wait_longer_than_the_grace_ends_the_contact(open_session, monkeypatch):
     """It was granted in the end, but for so long nobody else could renew."""
     JobFactory(lapsed=True)
@@ -226,7 +236,7 @@ def test_a_wait_longer_than_the_grace_ends_the_contact(open_session, monkeypatch
     rescuer = open_session("rescuer", lease=timedelta(seconds=3))
     monkeypatch.setattr(clock, "monotonic", lambda: start)
     assert list(rescuer.rescue(lambda lease: None)) == []
-    times += [start + 0.5, start + 0.5, start + 2, start + 2, start + 2]
+    times += [start + 0.5] * 4 + [start + 2] * 2
     monkeypatch.setattr(clock, "monotonic", lambda: times.pop(0))
     assert list(rescuer.rescue(retry_lost)) == []
     monkeypatch.setattr(clock, "monotonic", lambda: start + 2.9)

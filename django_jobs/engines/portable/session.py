@@ -44,6 +44,7 @@ class PortableSession:
         self.calling = False
         self._connection: BaseDatabaseWrapper | None = None
         self._writable_since: float | None = None
+        self._looked_at = clock.monotonic()
         self._found_jobs = True
         self._seen_commits = 0
 
@@ -150,11 +151,10 @@ class PortableSession:
         process may be stopped while it has the lock, and then nobody can renew.
         """
         with self._available() as connection:
-            now = self._note_time()
+            asked_at, now = clock.monotonic(), self._note_time()
             leased = Job.objects.using(self.config.alias).filter(status=JobStatus.PROCESSING)
             if not leased.exists():
                 return []
-            asked_at = clock.monotonic()
             with self._transaction():
                 if not self._was_writable(asked_at):
                     return []
@@ -178,16 +178,20 @@ class PortableSession:
         return max(asked_at - self._writable_since, 0.0) >= grace
 
     def _note_time(self) -> datetime:
-        """Where the clock was set ahead, leases lapse that nobody could renew: that is no contact."""
-        now = clock.now()
-        if self.clock.sample(now) > self.config.longest_silence:
+        """Where the clock was set ahead, leases lapse that nobody could renew: that is no contact. Nor is it where this
+        process stood still: another of its sessions may have had the lock all the while.
+        """
+        now, longest = clock.now(), self.config.longest_silence
+        silence = timedelta(seconds=clock.monotonic() - self._looked_at)
+        if max(self.clock.sample(now), silence) > longest:
             self._writable_since = None
+        self._looked_at = clock.monotonic()
         return now
 
     def look(self, lease: timedelta) -> Look:
         """To lead is to write each few seconds, which is contact too. To see that we still lead is none."""
         with self._available():
-            now, asked_at = self._note_time(), clock.monotonic()
+            asked_at, now = clock.monotonic(), self._note_time()
             followed, written = leading.lead(self.config, lease, now)
             if followed is not None:
                 return followed
