@@ -35,7 +35,10 @@ class PgBouncer:
         self.settings = settings
         self.program = shutil.which("pgbouncer")
         if self.program is None:
-            pytest.skip("pgbouncer is not installed (apt-get install pgbouncer)")
+            lack = "pgbouncer is not installed (apt-get install pgbouncer)"
+            if os.environ.get("PGBOUNCER_TESTS") == "required":
+                pytest.fail(f"PGBOUNCER_TESTS=required, but {lack}", pytrace=False)
+            pytest.skip(lack)
         self.server = server
 
     def __enter__(self):

@@ -94,7 +94,11 @@ class WorkerProcess:
             self._session.clock.milliseconds, lambda: self._ending.wait(1.0), isolate=self._isolation.run
         )
         self._dispatcher = Dispatcher(executor)
-        self.loop = Loop(
+        self.loop = self._engine_loop()
+
+    def _engine_loop(self) -> Loop:
+        settings, options = self.settings, self.options
+        return Loop(
             session=self._session,
             groups=self._groups,
             held=self.held,

@@ -7,7 +7,7 @@ from django_jobs.engines.config import EngineConfig
 from .support import VENDOR
 
 # Whatever has two implementations has one suite; these files are about what only one of them has.
-collect_ignore_glob = ["test_postgresql_*"] if VENDOR == "sqlite" else ["test_sqlite.py"]
+collect_ignore_glob = ["test_postgresql_*"] if VENDOR == "sqlite" else ["test_sqlite*"]
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 import os
 from contextlib import contextmanager
 from datetime import timedelta
-from threading import Thread
+from threading import Event, Thread
 
 import psycopg
-from django.db import connections
+from django.db import connections, transaction
 from django.db.models import F
 
 from django_jobs import engines
@@ -17,6 +17,7 @@ from django_jobs.failure import Failure
 from django_jobs.ids import uuid7
 from django_jobs.models import DeadJob, Job, JobHistory
 from django_jobs.outcomes import Buried, Finished, Rescheduled
+from tests.app.models import Note
 
 VENDOR = os.environ["TEST_DATABASE"]
 
@@ -144,6 +145,25 @@ def beside(work):
         thread.join()
     if errors:
         raise errors[0]
+
+
+@contextmanager
+def write_lock_held():
+    """Another connection is in the middle of a write transaction."""
+    taken, release = Event(), Event()
+
+    def hold():
+        with transaction.atomic():
+            Note.objects.create(text="holds the lock")
+            taken.set()
+            release.wait(20)
+
+    with beside(hold):
+        try:
+            taken.wait(20)
+            yield release
+        finally:
+            release.set()
 
 
 def in_threads(work, count):

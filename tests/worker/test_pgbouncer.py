@@ -77,18 +77,12 @@ def test_the_worker_polls_and_says_so_once(noop, caplog):
 
 
 @pytest.mark.usefixtures("behind_pooler")
-def test_all_kinds_of_work_are_done(job, caplog):
-    release = threading.Event()
+def kinds_of_work(job):
+    """Handlers: one atomic, one that fails, one async. Two read by a server-side cursor."""
 
     @job("marks", atomic=True)
     def marks(label: str):
         Mark.objects.create(label=label)
-
-    @job("long")
-    def long(run: RunningJob):
-        run.progress(0.5)
-        assert release.wait(60)
-        return run.attempt
 
     @job("fails", max_attempts=2)
     def fails():
@@ -98,6 +92,19 @@ def test_all_kinds_of_work_are_done(job, caplog):
     @job("asks_async")
     async def asks_async():
         return [mark.label async for mark in Mark.objects.filter(label="a").aiterator(chunk_size=1)]
+
+    return marks, fails, asks_async
+
+
+def test_all_kinds_of_work_are_done(job, caplog):
+    marks, fails, asks_async = kinds_of_work(job)
+    release = threading.Event()
+
+    @job("long")
+    def long(run: RunningJob):
+        run.progress(0.5)
+        assert release.wait(60)
+        return run.attempt
 
     with transaction.atomic():
         first = marks.using(idempotency_key="k").enqueue(label="a")

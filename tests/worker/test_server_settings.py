@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 
@@ -150,7 +151,18 @@ def test_another_isolation_level_of_the_project_changes_nothing(job, level):
     assert sorted(map(int, Mark.objects.values_list("label", flat=True))) == list(range(201))
 
 
-def test_a_server_that_turns_read_only_for_a_while_is_left_and_found_again(job, caplog):
+@contextmanager
+def read_only(server):
+    """It takes no writes for the time of the block."""
+    with psycopg.connect(server.url(), autocommit=True) as admin:
+        admin.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+        admin.execute("SELECT pg_reload_conf()")
+        yield
+        admin.execute("ALTER SYSTEM RESET default_transaction_read_only")
+        admin.execute("SELECT pg_reload_conf()")
+
+
+def test_a_server_that_turns_read_only_for_a_while_is_left_and_found_again(job, noop, caplog):
     runs, gates = [], [threading.Event() for _ in range(8)]
 
     @job("long")
@@ -158,10 +170,6 @@ def test_a_server_that_turns_read_only_for_a_while_is_left_and_found_again(job, 
         runs.append((n, run.attempt))
         assert gates[n].wait(60)
         return f"{n} ended meanwhile"
-
-    @job("noop")
-    def noop():
-        pass
 
     def is_refused(n):
         """A session hears of the changed setting when its server process has time: until then, runs still end."""
@@ -173,15 +181,11 @@ def test_a_server_that_turns_read_only_for_a_while_is_left_and_found_again(job, 
         ids = [long.enqueue(n=n).id for n in range(len(gates))]
         wait_for(lambda: len(runs) == len(gates))
         before = worker.process._session.generation
-        with psycopg.connect(server.url(), autocommit=True) as admin:
-            admin.execute("ALTER SYSTEM SET default_transaction_read_only = on")
-            admin.execute("SELECT pg_reload_conf()")
+        with read_only(server):
             refused = next(n for n in range(len(gates)) if is_refused(n))
             # It answers what is only read all the while.
             wait_for(lambda: worker.process.loop._backoff._pause > 1, timeout=30, message="the pauses to grow")
             assert "available again" not in caplog.text
-            admin.execute("ALTER SYSTEM RESET default_transaction_read_only")
-            admin.execute("SELECT pg_reload_conf()")
         for gate in gates:
             gate.set()
         wait_for(lambda: all(get_job(each).status == "succeeded" for each in ids), timeout=30)

@@ -10,6 +10,7 @@ from django_jobs.models import Job, JobHistory, Worker
 from django_jobs.worker.stopping import Step, Stopping
 from tests.waiting import wait_for
 from tests.worker.embedded import EmbeddedWorker, running_worker
+from tests.worker.stubborn import ignore_cancellation
 
 
 def test_unstarted_jobs_are_handed_back_with_their_attempt_refunded(job):
@@ -126,11 +127,7 @@ def test_the_job_of_an_async_run_that_ignores_its_cancellation_is_handed_back_wh
 
     @job("stubborn")
     async def stubborn():
-        while not late.is_set():
-            try:
-                await asyncio.sleep(0.05)  # a step in which it can be cancelled
-            except asyncio.CancelledError:
-                ignoring.set()
+        await ignore_cancellation(late, ignoring)
         ended.set()
 
     enqueued = stubborn.enqueue()

@@ -9,6 +9,7 @@ from django_jobs import RunningJob, get_job
 from django_jobs.models import DeadJob, Job
 from tests.waiting import wait_for
 from tests.worker.embedded import drain, running_worker
+from tests.worker.stubborn import ignore_cancellation
 
 
 @pytest.fixture
@@ -74,11 +75,7 @@ def test_an_async_run_that_ignores_its_cancellation_loses_its_slot_after_the_gra
 
     @job("stubborn", timeout=0.2, max_attempts=1)
     async def stubborn():
-        while not late.is_set():
-            try:
-                await asyncio.sleep(0.05)  # a step in which it can be cancelled
-            except asyncio.CancelledError:
-                ignoring.set()
+        await ignore_cancellation(late, ignoring)
         return "late"
 
     enqueued = stubborn.enqueue()
