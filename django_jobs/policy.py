@@ -103,23 +103,18 @@ class JobType:
     def time_limit(self) -> timedelta | None:
         return self.timeout if self.timeout is not None else get_settings().timeout
 
-    def delay_after(self, attempt: int, error: BaseException | None = None) -> timedelta:
+    def delay_after(self, attempt: int, error: BaseException) -> timedelta:
         """How long to wait after attempt number ``attempt`` (from 1) failed with ``error``. Never raises.
 
         A ``Retry-After`` that the error carries is a lower bound.
         """
         policy = self.retry or get_settings().retry
-        wish = retry_after(error) if error is not None else None
-        return max(self._policy_delay(policy, attempt, error), wish or timedelta(0))
+        return max(self._policy_delay(policy, attempt, error), retry_after(error) or timedelta(0))
 
-    def _policy_delay(
-        self, policy: RetryPolicy | DelayFunction, attempt: int, error: BaseException | None
-    ) -> timedelta:
+    def _policy_delay(self, policy: RetryPolicy | DelayFunction, attempt: int, error: BaseException) -> timedelta:
         if isinstance(policy, RetryPolicy):
             return policy.delay(attempt)
         default = get_settings().retry
-        if error is None:
-            return default.delay(attempt)
         try:
             delay = policy(attempt, error)
         except Exception:

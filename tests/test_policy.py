@@ -71,8 +71,8 @@ def test_an_async_handler_is_known_as_one():
 
 def test_the_delay_follows_the_types_policy_or_the_settings(settings):
     settings.DJANGO_JOBS = {"RETRY": {"base": 10, "floor": 10, "cap": 10}}
-    assert job_type().delay_after(1) == 10 * SECOND
-    assert job_type(retry=RetryPolicy(base=SECOND, floor=SECOND, cap=SECOND)).delay_after(1) == SECOND
+    assert job_type().delay_after(1, ValueError()) == 10 * SECOND
+    assert job_type(retry=RetryPolicy(base=SECOND, floor=SECOND, cap=SECOND)).delay_after(1, ValueError()) == SECOND
 
 
 def test_a_function_decides_by_attempt_and_error():
@@ -81,11 +81,6 @@ def test_a_function_decides_by_attempt_and_error():
     ).delay_after
     assert delay(3, KeyError()) == 6 * SECOND
     assert delay(3, ValueError()) == 3 * SECOND
-
-
-def test_without_an_error_the_function_is_not_asked(settings):
-    settings.DJANGO_JOBS = {"RETRY": {"base": 10, "floor": 10, "cap": 10}}
-    assert job_type(retry=lambda attempt, error: 1 / 0).delay_after(1) == 10 * SECOND
 
 
 BAD_FUNCTIONS = {
