@@ -53,7 +53,7 @@ def test_what_overlaps_a_deploy_runs_once(job):
 
 
 def test_a_second_stop_hands_running_jobs_back_at_once(job):
-    release, cancelled = threading.Event(), threading.Event()
+    release, begun, cancelled = threading.Event(), threading.Event(), threading.Event()
 
     @job("thread")
     def thread():
@@ -62,6 +62,7 @@ def test_a_second_stop_hands_running_jobs_back_at_once(job):
     @job("task")
     async def task():
         try:
+            begun.set()
             await asyncio.sleep(60)  # until it is cancelled
         except asyncio.CancelledError:
             cancelled.set()
@@ -69,7 +70,7 @@ def test_a_second_stop_hands_running_jobs_back_at_once(job):
 
     jobs = [thread.enqueue(), task.enqueue()]
     with running_worker() as worker:
-        wait_for(lambda: worker.process._groups[0].running == 2)
+        wait_for(lambda: worker.process._groups[0].running == 2 and begun.is_set())
         worker.stop()
         worker.stop()
         worker.join(10)
